@@ -14,12 +14,26 @@ func TestNeeds(t *testing.T) {
 	n := needs(28.8e6, costs, growth{subscriber: 1000})
 
 	// 28.8 million × 0.25 × 50 × 0.1 / 3600 s = 10,000 operations per second.
-	if n.perSecond != 10_000 || n.nodeLoad != 1 || n.databaseLoad != 20 || n.tableBytes != 28.8e9 {
-		t.Errorf("needs are %+v, want 10,000 per second, 1 and 20 busy cores, and 28.8 GB", n)
+	for _, tt := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"operations per second", n.perSecond, 10_000},
+		{"busy cores of nodes", n.nodeLoad, 1},
+		{"busy cores of databases", n.databaseLoad, 20},
+		{"bytes in tables", n.tableBytes, 28.8e9},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, tt.got, tt.want)
+		}
 	}
+
 	// A primary with 16 cores may have 8 busy cores. A third of a core fits on one node with four
 	// cores, and one node is spare.
-	if n.cells() != 3 || n.nodes() != 2 {
-		t.Errorf("%d cells of %d nodes, want 3 of 2", n.cells(), n.nodes())
+	if got := n.cells(); got != 3 {
+		t.Errorf("%d cells, want 3", got)
+	}
+	if got := n.nodes(); got != 2 {
+		t.Errorf("%d nodes in a cell, want 2", got)
 	}
 }

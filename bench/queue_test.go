@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -33,8 +34,9 @@ func TestSimulateQueue(t *testing.T) {
 			for _, d := range took {
 				sum += d
 			}
-			if got := float64(sum) / float64(len(took)) / float64(service); math.Abs(got/tt.want-1) > 0.05 {
-				t.Errorf("operations take %.2f service times on average, want %.2f", got, tt.want)
+			mean := float64(sum) / float64(len(took)) / float64(service)
+			if math.Abs(mean/tt.want-1) > 0.05 {
+				t.Errorf("operations take %.2f service times on average, want %.2f", mean, tt.want)
 			}
 		})
 	}
@@ -48,9 +50,7 @@ func TestSimulateFlush(t *testing.T) {
 
 	// The second and third transactions share the flush that begins when the first one ends.
 	want := []time.Duration{10 * time.Millisecond, 19 * time.Millisecond, 18 * time.Millisecond, 10 * time.Millisecond}
-	for i := range want {
-		if took[i] != want[i] {
-			t.Errorf("transaction %d took %v, want %v", i, took[i], want[i])
-		}
+	if !slices.Equal(took, want) {
+		t.Errorf("the transactions took %v, want %v", took, want)
 	}
 }

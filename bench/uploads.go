@@ -50,9 +50,9 @@ func uploadsAtOnce(p *harness.Program, s settings, prefix []string) *burst {
 		}
 	}()
 
-	var all sync.WaitGroup
+	var uploading sync.WaitGroup
 	for range manyUploads {
-		all.Go(func() {
+		uploading.Go(func() {
 			for range 2 {
 				if err := w.stream(); err != nil {
 					p.Fatalf("%s: %v", name, err)
@@ -60,7 +60,7 @@ func uploadsAtOnce(p *harness.Program, s settings, prefix []string) *burst {
 			}
 		})
 	}
-	all.Wait()
+	uploading.Wait()
 	close(stop)
 	<-watched
 	return b
@@ -86,7 +86,8 @@ func (w *world) stream() error {
 	}
 	defer res.Body.Close()
 
-	if text, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusCreated {
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusCreated {
 		return fmt.Errorf("answer %d %.300s, %v", res.StatusCode, text, err)
 	}
 	return nil

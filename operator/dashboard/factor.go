@@ -112,8 +112,8 @@ func (a *factorPages) checkFactor(v *visit) error {
 		check = a.checkPasskey
 	}
 	methods, err := check(v, v.account)
-	if all, ok := wrongCode(err); ok {
-		return a.factorPage(v, http.StatusUnprocessableEntity, next, all)
+	if wrong, ok := wrongCode(err); ok {
+		return a.factorPage(v, http.StatusUnprocessableEntity, next, wrong)
 	}
 	if err != nil {
 		return err
@@ -135,13 +135,14 @@ func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, err
 		err = factor.ErrUnknown
 	}
 
-	if _, wrong := wrongCode(err); wrong {
+	if _, isWrong := wrongCode(err); isWrong {
 		return nil, errors.Join(a.Operators.RefuseFactor(v.r.Context(), o, err), err)
 	}
-	if err == nil {
-		a.Operators.ReturnPasskey(v.r.Context(), from)
+	if err != nil {
+		return nil, err
 	}
-	return key.AMR(), err
+	a.Operators.ReturnPasskey(v.r.Context(), from)
+	return key.AMR(), nil
 }
 
 // checkCode verifies the code in a form and returns its authentication method. A code that contains
@@ -155,12 +156,15 @@ func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string
 	}
 
 	err = check(v.r.Context(), ownerOf(o), a.placeOf(v, o), code)
-	if _, wrong := wrongCode(err); wrong {
+	if _, isWrong := wrongCode(err); isWrong {
 		if failed := a.Operators.RefuseFactor(v.r.Context(), o, err); failed != nil {
 			return nil, failed
 		}
 	}
-	return []string{method}, err
+	if err != nil {
+		return nil, err
+	}
+	return []string{method}, nil
 }
 
 // placeOf returns the request's network if the operator has signed in from it with two factors
@@ -174,10 +178,11 @@ func (a *factorPages) placeOf(v *visit, o operator.Operator) factor.Place {
 
 // wrongCode returns the messages for a rejected code. It returns false for other errors.
 func wrongCode(err error) (faults, bool) {
-	if p := problem.First(err); p != nil && (p.Kind == problem.RateLimited || p.Kind == problem.NotFound) {
-		if p.Kind == problem.NotFound {
-			p = factor.ErrWrong
-		}
+	p := problem.First(err)
+	switch {
+	case p != nil && p.Kind == problem.NotFound:
+		return faultAt("", factor.ErrWrong.Message), true
+	case p != nil && p.Kind == problem.RateLimited:
 		return faultAt("", p.Message), true
 	}
 	return describeFaults(err)
@@ -197,7 +202,9 @@ func (a *factorPages) raise(v *visit, methods ...string) error {
 	if err != nil {
 		return err
 	}
-	v.session, v.cookie, v.operator = s, cookie, v.account
+	v.session = s
+	v.cookie = cookie
+	v.operator = v.account
 	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
 	return nil
 }

@@ -85,9 +85,13 @@ var letterTitles = map[string]string{
 	"operator_added":            "Operator added",
 }
 
+// letterRowOf returns the row of a mail.
 func letterRowOf(l Letter) letterRow {
-	row := letterRow{Letter: l, Title: cmp.Or(letterTitles[l.Kind], l.Kind)}
-	row.MayRetry = l.State == "pending" || l.State == "dead"
+	row := letterRow{
+		Letter:   l,
+		Title:    cmp.Or(letterTitles[l.Kind], l.Kind),
+		MayRetry: l.State == "pending" || l.State == "dead",
+	}
 	for _, s := range letterStates {
 		if s.state == l.State {
 			row.Status = s.status
@@ -107,9 +111,10 @@ type mailPage struct {
 }
 
 // listMails serves GET /dashboard/mails.
-func (a *mailPages) listMails(v *visit) error { return a.mailPage(v, http.StatusOK, nil) }
+func (a *mailPages) listMails(v *visit) error { return a.showMails(v, http.StatusOK, nil) }
 
-func (a *mailPages) mailPage(v *visit, code int, wrong faults) error {
+// showMails shows the page of mails. wrong describes what is wrong with the form for a test mail.
+func (a *mailPages) showMails(v *visit, code int, wrong faults) error {
 	m := a.Installation.Mailing
 	if m == nil {
 		return problem.NoSuch("page")
@@ -128,13 +133,21 @@ func (a *mailPages) mailPage(v *visit, code int, wrong faults) error {
 		return err
 	}
 
-	p := mailPage{list: listOf(v, found, letterRowOf), To: v.operator.Email, CanTest: m.Test != nil, Faults: wrong,
-		Finder: v.finder("", "", "", v.choiceFilter("state", "State", "All states", states))}
+	mailState, err := m.State(v.r.Context())
+	if err != nil {
+		return err
+	}
+
+	p := mailPage{
+		list:    listOf(v, found, letterRowOf),
+		Finder:  v.finder("", "", "", v.choiceFilter("state", "State", "All states", states)),
+		Mail:    mailState,
+		To:      v.operator.Email,
+		CanTest: m.Test != nil,
+		Faults:  wrong,
+	}
 	if v.form.Has("to") {
 		p.To = v.form.Get("to")
-	}
-	if p.Mail, err = m.State(v.r.Context()); err != nil {
-		return err
 	}
 	return a.page(v, code, "Mails", "mails", p)
 }
@@ -148,12 +161,12 @@ func (a *mailPages) testMail(v *visit) error {
 
 	to := v.form.Get("to")
 	if err := fabric.CheckEmail("to", to); err != nil {
-		return a.mailPage(v, http.StatusUnprocessableEntity, faultAt("to", "This is not an email address."))
+		return a.showMails(v, http.StatusUnprocessableEntity, faultAt("to", "This is not an email address."))
 	}
 
 	if err := m.Test(v.r.Context(), fabric.NormalizeEmail(to)); err != nil {
-		return a.mailPage(v, http.StatusUnprocessableEntity,
-			faultAt("to", words.Sentences("The mail server did not accept the mail:", sentence(err.Error()))))
+		text := words.Sentences("The mail server did not accept the mail:", sentence(err.Error()))
+		return a.showMails(v, http.StatusUnprocessableEntity, faultAt("to", text))
 	}
 
 	done := "mailed"

@@ -28,20 +28,23 @@ func (a *resourcePages) versions(v *visit, k *kinds.Kind, r fabric.Resource) (*v
 	if !k.Versions {
 		return nil, nil
 	}
-	all, err := page.Every(v.r.Context(), func(ctx context.Context, q page.Query) (page.Page[fabric.Version], error) {
-		return a.Fabric.Resources.ListVersions(ctx, v.project.ID, k, r.ID, q)
-	})
+	list := func(ctx context.Context, query page.Query) (page.Page[fabric.Version], error) {
+		return a.Fabric.Resources.ListVersions(ctx, v.project.ID, k, r.ID, query)
+	}
+	versions, err := page.Every(v.r.Context(), list)
 	if err != nil {
 		return nil, err
 	}
 
-	slices.Reverse(all) // newest first
-	d := &versionList{Versions: all[:min(len(all), maxVersions)], Earlier: len(all) > maxVersions}
-	d.Document, _ = strconv.ParseInt(string(r.Fields[versionField]), 10, 64) // set by the server, so always a number
-	for _, one := range all {
-		d.Fresh = d.Fresh || one.DocumentVersion == d.Document
-	}
-	return d, nil
+	slices.Reverse(versions)                                                // newest first
+	document, _ := strconv.ParseInt(string(r.Fields[versionField]), 10, 64) // always a number: the server has set it
+	isCurrent := func(one fabric.Version) bool { return one.DocumentVersion == document }
+	return &versionList{
+		Document: document,
+		Fresh:    slices.ContainsFunc(versions, isCurrent),
+		Versions: versions[:min(len(versions), maxVersions)],
+		Earlier:  len(versions) > maxVersions,
+	}, nil
 }
 
 // deploy serves POST /dashboard/projects/{project}/resources/{id}/deploy. It deploys either the
@@ -65,8 +68,8 @@ func (a *resourcePages) deploy(v *visit) error {
 	}
 
 	_, err = a.Fabric.Resources.Deploy(v.r.Context(), v.project.ID, k, r.ID, in)
-	if all, ok := describeFaults(err); ok {
-		return a.resourcePage(v, http.StatusUnprocessableEntity, all)
+	if wrong, ok := describeFaults(err); ok {
+		return a.resourcePage(v, http.StatusUnprocessableEntity, wrong)
 	}
 	if err != nil {
 		return err
