@@ -144,7 +144,17 @@ func clientSettings(c idp.Client) []input {
 		grantHint = words.Sentences(grantHint, "Select none for the default of its type.")
 	}
 
-	jwks := input{
+	keysURL := input{
+		Kind:  "text",
+		Type:  "url",
+		Name:  "jwks_uri",
+		Label: "JWKS URL",
+		Hint: "For signed assertions and requests: where the client publishes its public keys. They are read " +
+			"again when they change.",
+		Value:  c.JWKSURI,
+		Length: 2000,
+	}
+	pastedKeys := input{
 		Kind:   "json",
 		Name:   "jwks",
 		Label:  "JWKS",
@@ -160,9 +170,8 @@ func clientSettings(c idp.Client) []input {
 		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint,
 			Options: selectChoices(grantTitles, c.Grants...)},
 		selectInput("auth_method", "Client authentication", selectChoices(authTitles, string(c.AuthMethod))),
-		urlInput("jwks_uri", "JWKS URL", "For signed assertions and requests: where the client publishes its "+
-			"public keys. They are read again when they change.", c.JWKSURI),
-		jwks,
+		keysURL,
+		pastedKeys,
 		selectInput("access_token", "Access tokens", selectChoices(formatTitles, string(c.AccessToken))),
 		checkInput("dpop_bound_access_tokens", "Tokens are bound to a key of the app (DPoP)", c.DPoPBound),
 		selectInput("id_token_alg", "Signature of ID tokens", selectChoices(algs, string(c.IDTokenAlg))),
