@@ -14,16 +14,16 @@ import (
 
 // doctorTexts returns the texts of the checks of `selvage doctor` that a page shows: their names,
 // findings and remedies.
-func doctorTexts(t *testing.T) (all []string) {
+func doctorTexts(t *testing.T) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../cmd/selvage/internal/doctor/*.go")
 	if err != nil || len(files) < 15 {
 		t.Fatalf("package doctor has %d files, %v, want at least 15", len(files), err)
 	}
-	add := func(from ...ast.Expr) {
-		for _, e := range from {
+	add := func(literals ...ast.Expr) {
+		for _, e := range literals {
 			if text, ok := constant(e); ok && sayable.MatchString(verb.ReplaceAllString(text, "")) {
-				all = append(all, text)
+				found = append(found, text)
 			}
 		}
 	}
@@ -58,12 +58,20 @@ func doctorTexts(t *testing.T) (all []string) {
 			return true
 		})
 	}
-	return slices.Compact(all)
+	return slices.Compact(found)
 }
 
 var (
 	// findingArgs maps functions of package doctor to how many of their first arguments are texts.
-	findingArgs = map[string]int{"finef": 1, "skippedf": 1, "textf": 1, "warnedf": 2, "brokenf": 2, "of": 1, "and": 1}
+	findingArgs = map[string]int{
+		"finef":    1,
+		"skippedf": 1,
+		"textf":    1,
+		"warnedf":  2,
+		"brokenf":  2,
+		"of":       1,
+		"and":      1,
+	}
 
 	verb    = regexp.MustCompile(`%(?:\[\d\])?s`)
 	sayable = regexp.MustCompile(`[A-Za-z]{2}`) // not only values and punctuation
@@ -80,9 +88,12 @@ func wantFormat(t *testing.T, file string, call *ast.CallExpr, texts int) {
 	if !isConstant {
 		t.Errorf("%s: a format of %s is not a constant", file, name)
 	}
-	values, rest := len(call.Args)-texts, verb.ReplaceAllString(format, "")
-	if n := len(verb.FindAllString(format, -1)); n != values || strings.Contains(rest, "%") {
-		t.Errorf("%s: %s gets %d values for %q, want one for each %%s", file, name, values, format)
+	values := len(call.Args) - texts
+	if n := len(verb.FindAllString(format, -1)); values != n {
+		t.Errorf("%s: %s gets %d values for %q, want %d, one for each %%s", file, name, values, format, n)
+	}
+	if rest := verb.ReplaceAllString(format, ""); strings.Contains(rest, "%") {
+		t.Errorf("%s: %s has the format %q, want no verbs other than %%s", file, name, format)
 	}
 }
 
@@ -114,19 +125,20 @@ var settingRow = regexp.MustCompile(
 		"[^|]* \\| .* \\| (.*) \\|$")
 
 // settingTexts returns the descriptions of the settings, from the generated reference.
-func settingTexts(t *testing.T) (all []string) {
+func settingTexts(t *testing.T) (found []string) {
 	t.Helper()
 	reference, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range settingRow.FindAllStringSubmatch(string(reference), -1) {
-		if m[1] != "mail.password" { // secret
-			all = append(all, m[2])
+		setting, meaning := m[1], m[2]
+		if setting != "mail.password" { // secret
+			found = append(found, meaning)
 		}
 	}
-	if len(all) < 40 {
-		t.Fatalf("only %d settings are found, want at least 40", len(all))
+	if len(found) < 40 {
+		t.Fatalf("only %d settings are found, want at least 40", len(found))
 	}
-	return all
+	return found
 }

@@ -33,7 +33,8 @@ var (
 )
 
 // internalTexts lists literals that no page shows. They are logged, hashed or compared.
-var internalTexts = []string{"no operator is signed in", "the operator must confirm their identity again",
+var internalTexts = []string{
+	"no operator is signed in", "the operator must confirm their identity again",
 	"signed in", "operator session ", "a form of the dashboard", "dashboard ", "Origin", "Location", "Mac OS X",
 	"CallSid", "StartTime", "Authorization:", "too many fields",
 	"neither an API key nor a token was sent, and no operator is signed in",
@@ -42,10 +43,11 @@ var internalTexts = []string{"no operator is signed in", "the operator must conf
 	"wrong email or password", "wrong e-mail or password",
 	"the subscriber denied it", "the credentials lack the scope Management", "embed key", "room session",
 	"the refresh token was used before; its family is revoked", "not a token of the project",
-	"put on hold in the dashboard", "too many pages follow changes at the moment", "page"}
+	"put on hold in the dashboard", "too many pages follow changes at the moment", "page",
+}
 
 // codeTexts returns the texts in the Go code of the dashboard.
-func codeTexts(t *testing.T) (all []string) {
+func codeTexts(t *testing.T) (found []string) {
 	t.Helper()
 	files, err := filepath.Glob(dashboard + "/*.go")
 	if err != nil || len(files) < 50 {
@@ -61,31 +63,42 @@ func codeTexts(t *testing.T) (all []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			if _, isImport := n.(*ast.ImportSpec); isImport {
-				return false
-			}
-			if text := shownField(n); text != "" {
-				all = append(all, text)
-			}
-			if call, isCall := n.(*ast.CallExpr); isCall && isProblem(call) {
-				for _, arg := range call.Args {
-					if text, ok := constant(arg); ok && strings.Contains(text, " ") && !strings.Contains(text, "%s") {
-						all = append(all, sentence(text))
-					}
-				}
-				return false
-			}
-
-			text, ok := constant(n)
-			if ok && prose.MatchString(text) && !other.MatchString(text) && !slices.Contains(internalTexts, text) {
-				all = append(all, strings.TrimSpace(text))
-			}
-			return !ok
-		})
+		found = append(found, textsIn(parsed)...)
 	}
-	return all
+	return found
+}
+
+// textsIn returns the texts in a file that pages show.
+func textsIn(file *ast.File) (found []string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if _, isImport := n.(*ast.ImportSpec); isImport {
+			return false
+		}
+		if text := shownField(n); text != "" {
+			found = append(found, text)
+		}
+		if call, isCall := n.(*ast.CallExpr); isCall && isProblem(call) {
+			for _, arg := range call.Args {
+				text, ok := constant(arg)
+				if ok && strings.Contains(text, " ") && !strings.Contains(text, "%s") {
+					found = append(found, sentence(text))
+				}
+			}
+			return false
+		}
+
+		text, isConstant := constant(n)
+		if isConstant && isProse(text) {
+			found = append(found, strings.TrimSpace(text))
+		}
+		return !isConstant
+	})
+	return found
+}
+
+// isProse reports whether people read a literal.
+func isProse(text string) bool {
+	return prose.MatchString(text) && !other.MatchString(text) && !slices.Contains(internalTexts, text)
 }
 
 // shownFields are the fields of structs that pages always show.
@@ -106,7 +119,7 @@ func shownField(n ast.Node) string {
 }
 
 // callTexts returns the descriptions of why a call ended.
-func callTexts(t *testing.T) (all []string) {
+func callTexts(t *testing.T) (found []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "../../calls/result.go", nil, 0)
 	if err != nil {
@@ -115,12 +128,12 @@ func callTexts(t *testing.T) (all []string) {
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		if pair, ok := n.(*ast.KeyValueExpr); ok {
 			if text, ok := constant(pair.Value); ok {
-				all = append(all, text)
+				found = append(found, text)
 			}
 		}
 		return true
 	})
-	return all
+	return found
 }
 
 // isProblem reports whether a call makes an error for clients. Pages show its message as a
@@ -152,8 +165,9 @@ func constant(n ast.Node) (string, bool) {
 			return text, err == nil
 		}
 	case *ast.BinaryExpr:
-		left, ok := constant(e.X)
-		if right, more := constant(e.Y); ok && more {
+		left, isLeft := constant(e.X)
+		right, isRight := constant(e.Y)
+		if isLeft && isRight {
 			return left + right, true
 		}
 	case *ast.ParenExpr:
@@ -190,11 +204,13 @@ func kindTexts() (all []string) {
 // alsoShown returns texts of the pages that are not literals of the dashboard. They describe times,
 // values and errors in forms.
 func alsoShown() (all []string) {
-	all = []string{"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago",
+	all = []string{
+		"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago",
 		"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days", "in a moment", "just now",
 		"1 day", "2 Jan", "“%s”", "owner", "admin", "viewer",
 		"inbound", "outbound", "calling", "messaging", "default", "optional", "resource",
-		"No", "15 minutes", "As JSON.", "In UTC."}
+		"No", "15 minutes", "As JSON.", "In UTC.",
+	}
 	all = append(all, faults...)
 	for _, why := range weakPasswords {
 		all = append(all, "is too easy to guess: "+why)
@@ -207,8 +223,8 @@ func alsoShown() (all []string) {
 	}
 	for _, action := range audit.Actions() {
 		all = append(all, audit.Say(action, audit.Done))
-		if said := audit.Say(action, audit.Refused); !strings.HasSuffix(said, ", refused") {
-			all = append(all, said)
+		if refused := audit.Say(action, audit.Refused); !strings.HasSuffix(refused, ", refused") {
+			all = append(all, refused)
 		}
 	}
 	return all
@@ -272,13 +288,13 @@ func TestTexts(t *testing.T) {
 			continue
 		}
 		for _, text := range all {
-			said, ok := w.Texts()[text]
+			translation, ok := w.Texts()[text]
 			if !ok {
 				t.Errorf("%s lacks the text %q", w.Tag, text)
 				continue
 			}
-			if got, want := partsOf(said), partsOf(text); !slices.Equal(got, want) {
-				t.Errorf("%s has %q in its translation of %q, which has other values or elements", w.Tag, got, text)
+			if got, want := partsOf(translation), partsOf(text); !slices.Equal(got, want) {
+				t.Errorf("%s has the values and elements %q in its translation of %q, want %q", w.Tag, got, text, want)
 			}
 		}
 
