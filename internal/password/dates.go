@@ -13,43 +13,28 @@ import (
 // eight digits. The year comes first or last. It has two digits, or is from 1900 to 2099.
 func dates(password string) (found []match.Match) {
 	for _, re := range written() {
-		names := re.SubexpNames()
-		for _, at := range re.FindAllStringSubmatchIndex(password, -1) {
-			d := match.DateMatch{}
-			var a, b int64
-			for k, name := range names {
-				text := ""
-				if at[2*k] >= 0 {
-					text = password[at[2*k]:at[2*k+1]]
-				}
-
-				n, _ := strconv.ParseInt(text, 10, 16) // at most four digits
-				switch name {
-				case "year":
-					d.Year = n
-				case "a":
-					a = n
-				case "b":
-					b = n
-				case "sign":
-					d.Separator = text
-				}
+		for _, indexes := range re.FindAllStringSubmatchIndex(password, -1) {
+			part := func(name string) string { return string(re.ExpandString(nil, "${"+name+"}", password, indexes)) }
+			number := func(name string) int64 {
+				n, _ := strconv.ParseInt(part(name), 10, 16) // at most four digits
+				return n
 			}
 
-			// The other two parts must be a month and a day, in either order.
-			if min(a, b) < 1 || min(a, b) > 12 || max(a, b) > 31 {
+			// The parts a and b must be a month and a day, in either order.
+			low, high := min(number("a"), number("b")), max(number("a"), number("b"))
+			if low < 1 || low > 12 || high > 31 {
 				continue
 			}
 
-			m := match.Match{
+			begin, end := indexes[0], indexes[1]
+			found = append(found, match.Match{
 				Pattern:        "date",
 				DictionaryName: "date_match",
-				I:              at[0],
-				J:              at[1] - 1,
-				Token:          password[at[0]:at[1]],
-			}
-			m.Entropy = entropy.DateEntropy(d)
-			found = append(found, m)
+				I:              begin,
+				J:              end - 1,
+				Token:          password[begin:end],
+				Entropy:        entropy.DateEntropy(match.DateMatch{Year: number("year"), Separator: part("sign")}),
+			})
 		}
 	}
 	return found
@@ -60,9 +45,12 @@ var written = sync.OnceValue(func() (ways []*regexp.Regexp) {
 	const day, sign, year = `(?P<a>\d{1,2})`, `(?P<sign>[-\s/\\_.])`, `(?P<year>(?:19|20)?\d\d)`
 	const month, again = `(?P<b>\d{1,2})`, `[-\s/\\_.]`
 	for _, way := range []string{
-		day + sign + month + again + year, year + sign + day + again + month,
-		`(?P<a>\d\d)(?P<b>\d\d)(?P<year>(?:19|20)\d\d)`, `(?P<year>(?:19|20)\d\d)(?P<a>\d\d)(?P<b>\d\d)`,
-		`(?P<a>\d\d)(?P<b>\d\d)(?P<year>\d\d)`, `(?P<year>\d\d)(?P<a>\d\d)(?P<b>\d\d)`,
+		day + sign + month + again + year,
+		year + sign + day + again + month,
+		`(?P<a>\d\d)(?P<b>\d\d)(?P<year>(?:19|20)\d\d)`,
+		`(?P<year>(?:19|20)\d\d)(?P<a>\d\d)(?P<b>\d\d)`,
+		`(?P<a>\d\d)(?P<b>\d\d)(?P<year>\d\d)`,
+		`(?P<year>\d\d)(?P<a>\d\d)(?P<b>\d\d)`,
 	} {
 		ways = append(ways, regexp.MustCompile(way))
 	}

@@ -75,12 +75,12 @@ var common = sync.OnceValue(func() dictionary {
 		"MaleNames": "MaleNames", "FemaleNames": "FemaleNames", "Surname": "Surnames",
 		"English": "English", "Passwords": "Passwords",
 	} {
-		var words struct{ List []string }
 		text, err := data.Asset("data/" + file + ".json")
-		if err == nil {
-			err = json.Unmarshal(text, &words)
-		}
 		if err != nil {
+			panic(fmt.Sprintf("reading dictionary %s: %v", file, err))
+		}
+		var words struct{ List []string }
+		if err := json.Unmarshal(text, &words); err != nil {
 			panic(fmt.Sprintf("reading dictionary %s: %v", file, err))
 		}
 		lists[list] = words.List
@@ -122,9 +122,15 @@ func (d dictionary) find(password string) (found []match.Match, steps int) {
 	for s.start = range s.password {
 		s.follow(0, len(d.entries), 0)
 	}
-	for at, e := range s.best {
-		m := match.Match{Pattern: "dictionary", DictionaryName: d.lists[e.list], I: at[0], J: at[1] - 1,
-			Token: password[at[0]:at[1]]}
+	for part, e := range s.best {
+		start, end := part[0], part[1]
+		m := match.Match{
+			Pattern:        "dictionary",
+			DictionaryName: d.lists[e.list],
+			I:              start,
+			J:              end - 1,
+			Token:          password[start:end],
+		}
 		m.Entropy = entropy.DictionaryEntropy(m, float64(e.rank))
 		found = append(found, m)
 	}
@@ -134,14 +140,15 @@ func (d dictionary) find(password string) (found []match.Match, steps int) {
 // follow continues the search with entries[low:high], whose words have their first depth bytes in
 // common.
 func (s *search) follow(low, high, depth int) {
-	if s.steps++; s.steps > maxSteps || low == high {
+	s.steps++
+	if s.steps > maxSteps || low == high {
 		return
 	}
 	end := s.start + depth
 	if e := s.entries[low]; int(e.size) == depth && depth > 0 {
-		at := [2]int{s.start, end}
-		if old, ok := s.best[at]; !ok || e.rank < old.rank {
-			s.best[at] = e
+		part := [2]int{s.start, end}
+		if best, ok := s.best[part]; !ok || e.rank < best.rank {
+			s.best[part] = e
 		}
 	}
 	if end == len(s.password) {
