@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -13,7 +12,7 @@ import (
 func TestCertificates(t *testing.T) { store.EachDatabase(t, testCertificates) }
 
 func testCertificates(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	s, _ := fabricRows(t, c)
 	if _, err := s.FindCertificate(ctx, "a.test"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindCertificate of an unknown name = %v, want not found", err)
@@ -38,7 +37,7 @@ func testCertificates(t *testing.T, c store.Config) {
 func TestClaimCertificate(t *testing.T) { store.EachDatabase(t, testClaimCertificate) }
 
 func testClaimCertificate(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	s, _ := fabricRows(t, c)
 	until := time.Now().Add(time.Minute)
 	won := race(t, problem.Conflict, func(int) error { return s.ClaimCertificate(ctx, "a.test", until) })

@@ -33,16 +33,24 @@ func newConsents(t *testing.T, c store.Config) consents {
 	ada, addressOfAda := subscriber(p, "ada@example.com", "", "ada")
 	bob, addressOfBob := subscriber(p, "bob@example.com", "", "bob")
 	now := time.Now().Truncate(time.Microsecond).UTC()
-	errs := []error{rows.CreateSubscriber(ctx, ada, addressOfAda), rows.CreateSubscriber(ctx, bob, addressOfBob)}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(rows.CreateSubscriber(ctx, ada, addressOfAda))
+	check(rows.CreateSubscriber(ctx, bob, addressOfBob))
+
 	var apps []string
 	for range 3 {
 		app := idp.Client{ID: newID(), ProjectID: p.ID, Name: "Dialer", Created: now}
 		apps = append(apps, app.ID)
-		errs = append(errs, rows.CreateClient(ctx, app),
-			rows.AddConsent(ctx, ada.ID, app.ID, []string{"openid", "Voice"}, now))
+		check(rows.CreateClient(ctx, app))
+		check(rows.AddConsent(ctx, ada.ID, app.ID, []string{"openid", "Voice"}, now))
 	}
+	check(rows.AddConsent(ctx, bob.ID, apps[0], []string{"openid"}, now))
 
-	errs = append(errs, rows.AddConsent(ctx, bob.ID, apps[0], []string{"openid"}, now))
 	login := idp.Login{
 		ID:           newID(),
 		ProjectID:    p.ID,
@@ -50,7 +58,8 @@ func newConsents(t *testing.T, c store.Config) consents {
 		AuthTime:     now,
 		Expires:      now.Add(time.Hour),
 	}
-	errs = append(errs, rows.CreateLogin(ctx, login, ""))
+	check(rows.CreateLogin(ctx, login, ""))
+
 	var grants []string
 	for _, app := range []string{apps[0], apps[0], apps[1]} {
 		g := idp.Grant{
@@ -64,18 +73,13 @@ func newConsents(t *testing.T, c store.Config) consents {
 			Expires:      now.Add(time.Hour),
 		}
 		grants = append(grants, g.ID)
-		code := idp.RedeemedCode{
+		check(rows.RedeemCode(ctx, idp.RedeemedCode{
 			Hash:     newID(),
 			GrantID:  g.ID,
 			ClientID: app,
 			Rights:   []string{"openid"},
 			Expires:  now,
-		}
-		errs = append(errs, rows.RedeemCode(ctx, code, g))
-	}
-
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
+		}, g))
 	}
 	return consents{
 		Store:   rows,
@@ -105,7 +109,8 @@ func (c consents) revoke(subscriberID, clientID string) error {
 func TestListConsents(t *testing.T) { store.EachDatabase(t, testListConsents) }
 
 func testListConsents(t *testing.T, config store.Config) {
-	c, ctx := newConsents(t, config), t.Context()
+	ctx := t.Context()
+	c := newConsents(t, config)
 	found, err := c.ListConsents(ctx, c.project.ID, c.ada.ID, page.Query{Size: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +143,8 @@ func TestRevokeConsent(t *testing.T) { store.EachDatabase(t, testRevokeConsent) 
 // testRevokeConsent shows that revoking a consent ends the client's grants and makes its unredeemed
 // codes invalid, and that it has no other effect.
 func testRevokeConsent(t *testing.T, config store.Config) {
-	c, ctx := newConsents(t, config), t.Context()
+	ctx := t.Context()
+	c := newConsents(t, config)
 	apps := c.apps
 	if err := c.revoke(c.ada.ID, apps[0]); err != nil {
 		t.Fatal(err)

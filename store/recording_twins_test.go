@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"time"
@@ -16,7 +15,7 @@ func TestTwinAgainstDelete(t *testing.T) { EachDatabase(t, testTwinAgainstDelete
 
 func testTwinAgainstDelete(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	ctx := context.Background()
+	ctx := t.Context()
 	add := func(twin recordings.Twin) recordings.Recording {
 		r := recordings.Recording{
 			ID:        newID(),

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 func TestSearchSubscribers(t *testing.T) { store.EachDatabase(t, testSearchSubscribers) }
 
 func testSearchSubscribers(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	s, one := fabricRows(t, c)
 	two := newProject(t, s)
 	for i, who := range []struct {
@@ -131,7 +130,7 @@ func searchPage(
 func TestSearchSharedHost(t *testing.T) { store.EachDatabase(t, testSearchSharedHost) }
 
 func testSearchSharedHost(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	s, p := fabricRows(t, c)
 	add := func(n int, mail, ref, first string) {
 		t.Helper()
@@ -165,7 +164,7 @@ func testSearchSharedHost(t *testing.T, c store.Config) {
 func TestSearchPages(t *testing.T) { store.EachDatabase(t, testSearchPages) }
 
 func testSearchPages(t *testing.T, c store.Config) {
-	ctx := context.Background()
+	ctx := t.Context()
 	s, p := fabricRows(t, c)
 	names := []struct{ first, last, display string }{
 		{first: "Ada", last: "Adams", display: "Ada"},
