@@ -65,19 +65,32 @@ func TestIdentity(t *testing.T) {
 func TestCheck(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	r := New(Config{Now: func() time.Time { return now }})
+	allValid := Metadata{
+		CallSid:   "a@b",
+		From:      "+1555",
+		To:        "sip:ü@x",
+		Direction: "inbound",
+		Source:    "DialVerb",
+		Track:     "both",
+		StartTime: now,
+	}
+	allFaulty := Metadata{
+		Direction: "up",
+		Source:    "x",
+		Track:     "left",
+		StartTime: now.Add(48 * time.Hour),
+	}
+	before1970 := time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC)
 	tests := []struct {
 		name   string
 		d      Description
 		params []string
 	}{
 		{"empty", Description{}, nil},
-		{"all valid", Description{Metadata: Metadata{CallSid: "a@b", From: "+1555", To: "sip:ü@x",
-			Direction: "inbound", Source: "DialVerb", Track: "both", StartTime: now}}, nil},
-		{"all faults together", Description{Metadata: Metadata{Direction: "up", Source: "x", Track: "left",
-			StartTime: now.Add(48 * time.Hour)}},
+		{"all valid", Description{Metadata: allValid}, nil},
+		{"all faults together", Description{Metadata: allFaulty},
 			[]string{"Direction", "Source", "Track", "StartTime"}},
-		{"before 1970", Description{Metadata: Metadata{StartTime: time.Date(
-			1969, 1, 1, 0, 0, 0, 0, time.UTC)}}, []string{"StartTime"}},
+		{"before 1970", Description{Metadata: Metadata{StartTime: before1970}}, []string{"StartTime"}},
 		{"call and conference", Description{Metadata: Metadata{CallSid: "a", ConferenceSid: "b"}},
 			[]string{"ConferenceSid"}},
 		{"long", Description{Metadata: Metadata{CallSid: strings.Repeat("x", 256)}}, []string{"CallSid"}},

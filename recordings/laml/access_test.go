@@ -2,6 +2,7 @@ package laml_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,18 +69,20 @@ func TestAccess(t *testing.T) {
 		} else if a.StatusCode != tt.status {
 			t.Errorf("%s = %d %s, want %d", name, a.StatusCode, a.body, tt.status)
 		}
-		if challenge := a.Header.Get("WWW-Authenticate"); (challenge != "") != (tt.status == 401) ||
-			challenge != "" && !strings.Contains(challenge, `, error_description="credentials are`) {
-			t.Errorf("%s: WWW-Authenticate = %q, want it with a description for 401 only", name, challenge)
+		if tt.status != 401 {
+			wantHeader(t, name, a.Header, "WWW-Authenticate", "")
+		} else {
+			challenge := a.Header.Get("WWW-Authenticate")
+			if description := `, error_description="credentials are`; !strings.Contains(challenge, description) {
+				t.Errorf("%s: WWW-Authenticate = %q, want %q in it", name, challenge, description)
+			}
 		}
-		if cache := a.Header.Get("Cache-Control"); cache != "no-store" {
-			t.Errorf("%s: Cache-Control = %q, want no-store", name, cache)
-		}
+		wantHeader(t, name, a.Header, "Cache-Control", "no-store")
 	}
 
-	seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber))
-	if len(seen.Recordings) != 1 || seen.Recordings[0].Sid != own {
-		t.Errorf("the subscriber sees %+v, want only %s", seen.Recordings, own)
+	seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber)).sids()
+	if !slices.Equal(seen, []string{own}) {
+		t.Errorf("the subscriber sees %q, want only %s", seen, own)
 	}
 }
 
@@ -107,9 +110,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	for _, tt := range tests {
 		a := s.do(t, tt.method, tt.path, s.basic)
 		wantError(t, tt.method+" "+tt.path, a, tt.status, tt.code)
-		if got := a.Header.Get("Allow"); got != tt.allow {
-			t.Errorf("%s %s: Allow = %q, want %q", tt.method, tt.path, got, tt.allow)
-		}
+		wantHeader(t, tt.method+" "+tt.path, a.Header, "Allow", tt.allow)
 	}
 }
 
@@ -122,7 +123,5 @@ func TestAway(t *testing.T) {
 	})
 	a := s.do(t, "GET", s.path("/Recordings"), s.basic)
 	wantError(t, "a list", a, 503, 20503)
-	if got := a.Header.Get("Retry-After"); got != "1" {
-		t.Errorf("Retry-After = %q, want 1", got)
-	}
+	wantHeader(t, "a list", a.Header, "Retry-After", "1")
 }

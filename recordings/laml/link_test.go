@@ -35,7 +35,8 @@ func pathOf(t *testing.T, link *string) string {
 
 func TestWhoMayFetchMedia(t *testing.T) {
 	s := newServer(t, signing(t))
-	own, other := s.upload(t, speech, "To=/private/alice"), s.upload(t, speech, "")
+	own := s.upload(t, speech, "To=/private/alice")
+	other := s.upload(t, speech, "")
 	const unknown = "7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b"
 	nobody := func(*http.Request) {}
 	wrong := func(r *http.Request) { r.SetBasicAuth(s.project, "wrong") }
@@ -68,21 +69,26 @@ func TestWhoMayFetchMedia(t *testing.T) {
 		for _, end := range []string{"", ".wav", ".wav?Original=true", ".peaks.json"} {
 			for _, method := range []string{"GET", "HEAD"} {
 				a := s.do(t, method, s.path("/Recordings/"+tt.sid+end), tt.as)
-				if a.StatusCode != tt.status {
-					t.Errorf("%s %s of a %s project = %d, want %d", method, end, tt.auth, a.StatusCode, tt.status)
-				}
-				cache := a.Header.Get("Cache-Control")
-				if open := strings.HasPrefix(cache, "public"); open != (tt.auth == recordings.Public &&
-					tt.status == 200) {
-					t.Errorf("%s %s of a %s project = %d: Cache-Control = %q", method, end, tt.auth,
-						a.StatusCode, cache)
-				}
-				if challenge := a.Header.Get("WWW-Authenticate") != ""; challenge != (tt.status == 401) {
-					t.Errorf("%s %s of a %s project = %d: WWW-Authenticate = %v", method, end, tt.auth,
-						a.StatusCode, challenge)
-				}
+				wantAccess(t, fmt.Sprintf("%s %s of a %s project", method, end, tt.auth), a, tt.auth, tt.status)
 			}
 		}
+	}
+}
+
+// wantAccess checks the status of a response with media, whether caches may keep it, and whether it
+// asks for credentials.
+func wantAccess(t *testing.T, name string, a answer, auth recordings.MediaAuth, status int) {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Errorf("%s = %d, want %d", name, a.StatusCode, status)
+	}
+	isOpen := auth == recordings.Public && status == 200
+	if cache := a.Header.Get("Cache-Control"); strings.HasPrefix(cache, "public") != isOpen {
+		t.Errorf("%s = %d: Cache-Control = %q, want it public: %v", name, a.StatusCode, cache, isOpen)
+	}
+	needsCredentials := status == 401
+	if challenge := a.Header.Get("WWW-Authenticate"); (challenge != "") != needsCredentials {
+		t.Errorf("%s = %d: WWW-Authenticate = %q, want one: %v", name, a.StatusCode, challenge, needsCredentials)
 	}
 }
 
@@ -92,49 +98,51 @@ func TestLinksEndWithMaker(t *testing.T) {
 	s := newServer(t, signing(t))
 	sid := s.upload(t, speech, "")
 	s.setMediaAuth(t, recordings.Signed)
-	made := func() string {
+	makeLink := func() string {
 		doc := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
 		return pathOf(t, doc.Media.MediaURL)
 	}
-	want := func(what, link string, status int) {
-		t.Helper()
-		if a := s.do(t, "GET", link); a.StatusCode != status {
-			t.Errorf("%s = %d, want %d", what, a.StatusCode, status)
-		}
-	}
 
-	link := made()
+	link := makeLink()
 	s.ended = map[string]time.Time{"subscriber": s.clock.now()}
-	want("a link whose maker has not ended", link, 200)
+	s.wantGet(t, "a link whose maker has not ended", link, 200)
 	s.ended = map[string]time.Time{"key": s.clock.now()}
-	want("a link whose maker has ended", link, 403)
+	s.wantGet(t, "a link whose maker has ended", link, 403)
 	s.clock.set(s.clock.now().Add(time.Second))
-	want("a link made later", made(), 200)
+	s.wantGet(t, "a link made later", makeLink(), 200)
 
 	// The signature covers the maker and the time.
 	s.ended = nil
-	sig := link[:strings.LastIndexByte(link, '.')]
-	later := base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.clock.now().UnixMicro(), 10) + "\nkey"))
-	for _, forged := range []string{sig, sig + ".", sig + "." + later, link + "A", link + "."} {
-		want("the link with another maker", forged, 403)
+	unsigned := link[:strings.LastIndexByte(link, '.')]
+	made := strconv.FormatInt(s.clock.now().UnixMicro(), 10) + "\nkey"
+	later := base64.RawURLEncoding.EncodeToString([]byte(made))
+	for _, forged := range []string{unsigned, unsigned + ".", unsigned + "." + later, link + "A", link + "."} {
+		s.wantGet(t, "the link with another maker", forged, 403)
 	}
 	s.unknown = problem.New(problem.Unavailable, "temporarily_unavailable", "later")
-	want("a link while it is not known who has ended", link, 503)
+	s.wantGet(t, "a link while it is not known who has ended", link, 503)
+}
+
+// wantGet checks the status of a GET request without credentials.
+func (s *server) wantGet(t *testing.T, name, path string, status int) {
+	t.Helper()
+	if a := s.do(t, "GET", path); a.StatusCode != status {
+		t.Errorf("%s = %d, want %d", name, a.StatusCode, status)
+	}
 }
 
 func TestSignedLinks(t *testing.T) {
 	s := newServer(t, signing(t))
-	sid, other := s.upload(t, speech, ""), s.upload(t, speech, "")
+	sid := s.upload(t, speech, "")
+	other := s.upload(t, speech, "")
 	s.setMediaAuth(t, recordings.Signed)
 	doc := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json?MediaUrlTtl=600"), s.basic))
-	if want := s.clock.now().Add(600 * time.Second).Format(time.RFC1123Z); doc.Media.URLExpires == nil ||
-		*doc.Media.URLExpires != want {
-		t.Fatalf("url_expires = %v, want %s", doc.Media.URLExpires, want)
-	}
+	expires := s.clock.now().Add(600 * time.Second)
+	wantText(t, "url_expires", doc.Media.URLExpires, expires.Format(time.RFC1123Z))
 
 	wav := pathOf(t, doc.Media.MediaURL)
 	query := wav[strings.Index(wav, "?"):]
-	exp := s.clock.now().Add(600 * time.Second).Unix()
+	exp := expires.Unix()
 	sig := strings.TrimPrefix(query, fmt.Sprintf("?exp=%d&sig=", exp))
 	media := func(sid, end, query string) string { return s.path("/Recordings/" + sid + end + query) }
 	elsewhere := strings.Replace(wav, s.project, s.addProject(t), 1)
@@ -166,43 +174,39 @@ func TestSignedLinks(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		if a := s.do(t, "GET", tt.path); a.StatusCode != tt.status || a.StatusCode == 200 &&
-			a.Header.Get("Cache-Control") != "private, no-store" {
-			t.Errorf("%s: GET %s = %d, Cache-Control %q, want %d", tt.name, tt.path, a.StatusCode,
-				a.Header.Get("Cache-Control"), tt.status)
+		a := s.do(t, "GET", tt.path)
+		if a.StatusCode != tt.status {
+			t.Errorf("%s: GET %s = %d, want %d", tt.name, tt.path, a.StatusCode, tt.status)
+		}
+		if a.StatusCode == 200 {
+			wantHeader(t, tt.name, a.Header, "Cache-Control", "private, no-store")
 		}
 	}
 
-	wantError(t, "a changed link", s.do(t, "GET", wav[:len(wav)-1]), 403, 20403)
+	changed := wav[:len(wav)-1]
+	wantError(t, "a changed link", s.do(t, "GET", changed), 403, 20403)
+	if a := s.do(t, "GET", changed, s.basic); a.StatusCode != 200 {
+		t.Errorf("a changed link with valid credentials = %d, want 200", a.StatusCode)
+	}
 	if a := s.do(t, "DELETE", media(sid, "", query)); a.StatusCode != 401 {
 		t.Errorf("DELETE with a link = %d, want 401", a.StatusCode)
 	}
-	if a := s.do(t, "GET", wav[:len(wav)-1], s.basic); a.StatusCode != 200 {
-		t.Errorf("a changed link with valid credentials = %d, want 200", a.StatusCode)
-	}
 
 	s.setMediaAuth(t, recordings.Basic)
-	if a := s.do(t, "GET", wav); a.StatusCode != 401 {
-		t.Errorf("a valid link where only credentials count = %d, want 401", a.StatusCode)
-	}
-
+	s.wantGet(t, "a valid link where only credentials count", wav, 401)
 	s.setMediaAuth(t, recordings.Signed)
 	s.clock.set(time.Unix(exp-1, 0))
-	if a := s.do(t, "GET", wav); a.StatusCode != 200 {
-		t.Errorf("the link in its last second = %d, want 200", a.StatusCode)
-	}
-
+	s.wantGet(t, "the link in its last second", wav, 200)
 	s.clock.set(time.Unix(exp, 0))
-	if a := s.do(t, "GET", wav); a.StatusCode != 403 {
-		t.Errorf("the expired link = %d, want 403", a.StatusCode)
-	}
+	s.wantGet(t, "the expired link", wav, 403)
 }
 
 // flip changes one character in the middle of text.
 func flip(text string) string {
 	b := []byte(text)
 	i := len(b) - 10
-	if b[i]++; b[i] > 'y' {
+	b[i]++
+	if b[i] > 'y' {
 		b[i] = 'a'
 	}
 	return url.QueryEscape(string(b))
@@ -212,16 +216,12 @@ func TestLinksOfDocuments(t *testing.T) {
 	s := newServer(t, signing(t))
 	sid := s.upload(t, speech, "CallSid=c")
 	s.setMediaAuth(t, recordings.Signed)
-	one := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
-	if a := s.do(t, "GET", pathOf(t, one.Media.MediaURL)); a.StatusCode != 200 {
-		t.Errorf("the media_url of the document = %d, want 200", a.StatusCode)
-	}
+	document := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
+	s.wantGet(t, "the media_url of the document", pathOf(t, document.Media.MediaURL), 200)
 
-	all := read[struct{ Recordings []links }](
-		t, s.do(t, "GET", s.path("/Calls/c/Recordings?MediaUrlTtl=60"), s.basic))
-	if a := s.do(t, "GET", pathOf(t, all.Recordings[0].Media.MediaURL)); a.StatusCode != 200 {
-		t.Errorf("the media_url of the list = %d, want 200", a.StatusCode)
-	}
+	page := s.do(t, "GET", s.path("/Calls/c/Recordings?MediaUrlTtl=60"), s.basic)
+	listed := read[struct{ Recordings []links }](t, page).Recordings[0]
+	s.wantGet(t, "the media_url of the list", pathOf(t, listed.Media.MediaURL), 200)
 
 	for _, ttl := range []string{"0", "-1", "x", "2592001", "1e3"} {
 		wantError(t, ttl, s.do(t, "GET", s.path("/Recordings/"+sid+".json?MediaUrlTtl="+ttl), s.basic), 400, 10000)
@@ -229,9 +229,11 @@ func TestLinksOfDocuments(t *testing.T) {
 	}
 
 	s.setMediaAuth(t, recordings.Public)
-	if plain := read[links](
-		t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic),
-	); strings.Contains(*plain.Media.MediaURL, "?") || plain.Media.URLExpires != nil {
-		t.Errorf("the media_url of a public project = %s, expires %v", *plain.Media.MediaURL, plain.Media.URLExpires)
+	public := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
+	if link := *public.Media.MediaURL; strings.Contains(link, "?") {
+		t.Errorf("the media_url of a public project is %s, want it without a signature", link)
+	}
+	if expires := public.Media.URLExpires; expires != nil {
+		t.Errorf("url_expires of a public project is %s, want null", *expires)
 	}
 }
