@@ -6,7 +6,7 @@ import "testing"
 // too.
 func TestAccountTheme(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.account()
 
 	for _, tt := range []struct{ theme, wantText string }{

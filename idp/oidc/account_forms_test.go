@@ -59,7 +59,7 @@ func wrongly(form *html.Node) url.Values {
 // except for passwords.
 func TestAccountWrongValues(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	page, err := html.Parse(strings.NewReader(b.account().body))
 	must(t, err)
 	app := b.onPage(b.account(), "/account/app")
@@ -138,7 +138,7 @@ func checkMarked(t *testing.T, action string, got reply, sent url.Values) {
 // saved again.
 func TestProfileChangedMeanwhile(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.account()
 	firstName, lastName := "Augusta", "King"
 	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID,
@@ -181,7 +181,7 @@ func TestProfileWithSpaces(t *testing.T) {
 		fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &firstName, LastName: &lastName}})
 	must(t, err)
 
-	b := w.browser()
+	b := w.newBrowser()
 	b.onPage(b.account(), "/account/profile", "first_name", "Augusta", "last_name", lastName)
 	sub, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, w.ada.ID)
 	must(t, err)

@@ -13,7 +13,7 @@ import (
 
 // on returns a new browser that sends this User-Agent.
 func (w *world) on(userAgent string) *browser {
-	b := w.browser()
+	b := w.newBrowser()
 	b.http.Transport = agentSetter{RoundTripper: b.http.Transport, userAgent: userAgent}
 	return b
 }
@@ -56,7 +56,7 @@ func sessionsOf(page reply) (ids map[string]string, here string) {
 func TestAccountSessions(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	desk, phone, stranger := w.on(firefox), w.on(iphone), w.browser()
+	desk, phone, stranger := w.on(firefox), w.on(iphone), w.newBrowser()
 	w.subscriber(bobs)
 
 	// All three browsers sign in. The desk later signs in again in the same browser.
@@ -119,7 +119,7 @@ func TestAccountApps(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(n *idp.Client) { n.Name = "Own" })
 	third, _ := w.client(func(n *idp.Client) { n.Name, n.FirstParty = "Third", false })
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.account()
 	wantText(t, "the page before any app has access", page, `id="apps-none"`)
 
@@ -156,7 +156,7 @@ func TestAccountApps(t *testing.T) {
 func TestBrowserLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 
 	// Visits within 12 hours keep the session alive.

@@ -38,7 +38,7 @@ func wantSameCodes(t *testing.T, name string, first, second reply) {
 // later request learns that the form was sent before.
 func TestAccountFormSentTwice(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	device := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
 	page := b.account()
 	credential := string(device.Create(page.options(t)))
@@ -64,7 +64,7 @@ func TestAccountFormSentTwice(t *testing.T) {
 // can be sent again.
 func TestAccountMailSentTwice(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	shown := b.account()
 	first, second := b.twice(shown, "/account/email", "email", "not an address")
 	wantStatus(t, "a wrong address", first, http.StatusUnprocessableEntity)

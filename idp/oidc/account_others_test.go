@@ -19,7 +19,7 @@ func (b *browser) logInAs(email string) reply {
 func TestUnsentFormOfAnother(t *testing.T) {
 	w := newWorld(t)
 	grace := w.subscriber("grace@example.com")
-	b := w.browser()
+	b := w.newBrowser()
 	const path = "/account/email"
 	typed := with(formOf(t, b.account(), path), "email", "eve@example.com")
 	w.endLogins()
@@ -39,7 +39,7 @@ func TestUnsentFormOfAnother(t *testing.T) {
 // person must sign in. This is also true if another person is signed in to the browser.
 func TestInvitationInAnothersBrowser(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	b.account()
 	link := w.invite("grace@example.com")
 	_, err := w.fabric.Projects.Update(t.Context(), w.project.ID, fabric.ProjectChange{RequireFactor: new(true)})
@@ -56,7 +56,7 @@ func TestInvitationInAnothersBrowser(t *testing.T) {
 // forms. The server does not remember forms that changed nothing.
 func TestRememberedForms(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.account()
 	count := func() (n int) {
 		for _, entry := range w.entries() {

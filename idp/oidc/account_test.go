@@ -33,7 +33,7 @@ func (b *browser) onPage(page reply, path string, pairs ...string) reply {
 // TestAccountProfile shows that people can change their own profile, and that names are escaped.
 func TestAccountProfile(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	got := b.onPage(b.account(), "/account/profile", "first_name", "Augusta", "last_name", `<script>King`,
 		"display_name", "")
 	wantText(t, "saving the profile", got, "Your profile is saved.", "Augusta &lt;script&gt;King")
@@ -45,7 +45,7 @@ func TestAccountProfile(t *testing.T) {
 	}
 
 	wantText(t, "/account without a project, when signed in", b.get("/account"), `id="account-page"`)
-	unknown := w.browser().get("/account?project=" + w.ada.ID)
+	unknown := w.newBrowser().get("/account?project=" + w.ada.ID)
 	wantStatus(t, "/account of an unknown project", unknown, http.StatusNotFound)
 }
 
@@ -53,7 +53,7 @@ func TestAccountProfile(t *testing.T) {
 // the page's token.
 func TestAccountData(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.account()
 	forged := b.post("/account/data", url.Values{"project": {w.project.ID}})
 	wantStatus(t, "a form without a token", forged, http.StatusForbidden)
@@ -70,7 +70,7 @@ func TestAccountData(t *testing.T) {
 // TestAccountCalls shows that people see in their account whether their calls are recorded.
 func TestAccountCalls(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	const notice = "Calls that you make and receive are recorded."
 	wantNoText(t, "the account page without recording", b.account(), notice)
 	record := fabric.SubscriberInput{RecordCalls: new(fabric.RecordOn)}
@@ -84,7 +84,7 @@ func TestAccountCalls(t *testing.T) {
 func TestAccountForms(t *testing.T) {
 	w := newWorld(t)
 	grace := w.subscriber("grace@example.com")
-	mine, theirs := w.browser(), w.browser()
+	mine, theirs := w.newBrowser(), w.newBrowser()
 	page := mine.account()
 	fields := theirs.logInAs(grace.Email).hiddenFields()
 	if fields.Get("token") == "" {
@@ -119,7 +119,7 @@ func TestAccountForms(t *testing.T) {
 func TestAccountPassword(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	here, there := w.browser(), w.browser()
+	here, there := w.newBrowser(), w.newBrowser()
 	there.account()
 	page := here.account()
 
@@ -137,7 +137,7 @@ func TestAccountPassword(t *testing.T) {
 		t.Errorf("another browser is still signed in: %s", got.body)
 	}
 
-	b := w.browser()
+	b := w.newBrowser()
 	old := b.logIn(b.authorize(request(c)), email, secret)
 	wantStatus(t, "a login with the old password", old, http.StatusUnprocessableEntity)
 }

@@ -33,7 +33,7 @@ func (w *world) endLogins() {
 // was sent after the login ended. It can send the form after the next login.
 func TestUnsentAccountForm(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	const path = "/account/profile"
 	typed := with(formOf(t, b.account(), path), "first_name", `Augusta "<i>"`, "last_name", "King")
 	wantKept := func(got reply, title string) url.Values {
@@ -71,7 +71,7 @@ func TestUnsentAccountForm(t *testing.T) {
 // login, and can send it after one.
 func TestUnconfirmedAccountForm(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	const path = "/account/email"
 	typed := with(formOf(t, b.account(), path), "email", "new@example.com")
 	w.pass(11 * time.Minute)
@@ -92,7 +92,7 @@ func TestUnconfirmedAccountForm(t *testing.T) {
 // may come from another site.
 func TestUnsentSecrets(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	const canary = "canary-6f1d"
 	for path, pairs := range map[string][]string{
 		"/account/password":    {"name", "x", "current", canary},

@@ -44,7 +44,7 @@ func TestAccounts(t *testing.T) {
 	w := newWorld(t)
 	bob := w.subscriber(bobs)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	hint := text(w.redeem(c, b.code(c)).json(t)["id_token"])
 
 	selectAccount := func() reply { return b.authorize(request(c, "prompt", "select_account")) }
@@ -95,7 +95,7 @@ func TestAccountsAndAge(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
 	w.pass(time.Minute)
@@ -118,7 +118,7 @@ func TestAccountsAfterLogout(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	got := b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
 	hint := text(w.redeem(c, got.param("code")).json(t)["id_token"])
@@ -147,7 +147,7 @@ func TestAccountsAfterLogout(t *testing.T) {
 func TestAccountsOfOthers(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 
 	// The browser also holds a login in another project.
@@ -164,7 +164,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		return regexp.MustCompile(`name="account" value="([^"]+)"`).FindStringSubmatch(page.body)[1]
 	}
 	foreign := firstAccount(b.authorize(request(there, "prompt", "select_account")))
-	stranger := w.browser()
+	stranger := w.newBrowser()
 	stranger.code(c)
 	theirs := firstAccount(stranger.authorize(request(c, "prompt", "select_account")))
 	page := b.authorize(request(c, "prompt", "select_account"))
@@ -202,7 +202,7 @@ func TestAccountsInUse(t *testing.T) {
 	first := w.subscriber("1@example.com")
 	c, _ := w.client(nil)
 	third, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
-	b := w.browser()
+	b := w.newBrowser()
 
 	// Sign in one more time than the maximum, so that the first login is dropped.
 	b.logIn(b.authorize(request(c)), first.Email, secret)

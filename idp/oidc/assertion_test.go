@@ -31,13 +31,13 @@ func wantInvalidClient(t *testing.T, name string, got reply) {
 func TestAssertion(t *testing.T) {
 	w := newWorld(t)
 	for _, alg := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA} {
-		p := w.party(t, alg)
+		p := w.newParty(t, alg)
 		got := p.ask(p.assertion(t))
 		wantStatus(t, "a token by "+string(alg), got, http.StatusOK)
 		token := text(got.json(t)["access_token"])
 
 		send := func(path string) reply {
-			return w.browser().post(path, url.Values{
+			return w.newBrowser().post(path, url.Values{
 				"client_assertion":      {p.assertion(t)},
 				"client_assertion_type": {idp.AssertionType},
 				"token":                 {token},
@@ -56,7 +56,7 @@ func TestAssertion(t *testing.T) {
 // those with unusual but valid claims are accepted.
 func TestAssertionClaims(t *testing.T) {
 	w := newWorld(t)
-	p, other := w.party(t, jose.ES256), w.party(t, jose.ES256)
+	p, other := w.newParty(t, jose.ES256), w.newParty(t, jose.ES256)
 	now := w.now()
 	in := func(d time.Duration) int64 { return now.Add(d).Unix() }
 	severalAudiences := []string{"https://elsewhere.example", w.url + "/", w.url + "/oauth/token"}
@@ -102,7 +102,7 @@ func TestAssertionClaims(t *testing.T) {
 // TestAssertionForgeries shows that invalid signatures are rejected.
 func TestAssertionForgeries(t *testing.T) {
 	w := newWorld(t)
-	p, other := w.party(t, jose.RS256), w.party(t, jose.RS256)
+	p, other := w.newParty(t, jose.RS256), w.newParty(t, jose.RS256)
 	stranger := p
 	stranger.key = newKey(t, jose.RS256)
 	public, err := x509.MarshalPKIXPublicKey(p.key.Public())
@@ -174,7 +174,7 @@ func TestAssertionForgeries(t *testing.T) {
 // TestAssertionRequests shows that valid assertions in invalid requests are rejected.
 func TestAssertionRequests(t *testing.T) {
 	w := newWorld(t)
-	p, other := w.party(t, jose.ES256), w.party(t, jose.ES256)
+	p, other := w.newParty(t, jose.ES256), w.newParty(t, jose.ES256)
 	withSecret, clientSecret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod = idp.Web, idp.AuthPost })
 
 	// Requests that identify or authenticate the client wrongly are rejected.
@@ -191,7 +191,7 @@ func TestAssertionRequests(t *testing.T) {
 	for name, got := range map[string]reply{
 		"a secret as well":         p.ask(p.assertion(t), "client_id", p.c.ID, "client_secret", "x"),
 		"another's secret as well": p.ask(p.assertion(t), "client_id", withSecret.ID, "client_secret", clientSecret),
-		"an empty secret as well": w.browser().post("/oauth/token", url.Values{
+		"an empty secret as well": w.newBrowser().post("/oauth/token", url.Values{
 			"grant_type":            {"client_credentials"},
 			"client_assertion":      {p.assertion(t)},
 			"client_assertion_type": {idp.AssertionType},
@@ -223,7 +223,7 @@ func verify(t *testing.T, node *idp.Provider, a idp.Assertion) error {
 // nodes concurrently.
 func TestAssertionOnce(t *testing.T) {
 	w := newWorld(t)
-	p := w.party(t, jose.EdDSA)
+	p := w.newParty(t, jose.EdDSA)
 	nodes := []*idp.Provider{w.idp, idp.New(w.idp.Config)}
 	a := idp.Assertion{JWT: p.assertion(t), Audiences: []string{w.url + "/"}}
 

@@ -16,7 +16,7 @@ import (
 func TestLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 
 	page := b.authorize(request(c))
 	wantText(t, "the login page", page, `id="login-submit"`)
@@ -49,7 +49,7 @@ func TestLoginRevealsNothing(t *testing.T) {
 	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, disable)
 	must(t, err)
 
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.authorize(request(c))
 	want := b.logIn(page, email, "not the password")
 	for _, tt := range []struct{ email, password string }{
@@ -80,8 +80,8 @@ func mask(page reply, email string) string {
 func TestLoginOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	page := w.browser().authorize(request(c))
-	got := w.browser().logIn(page, email, secret)
+	page := w.newBrowser().authorize(request(c))
+	got := w.newBrowser().logIn(page, email, secret)
 	wantStatus(t, "a login page opened elsewhere", got, http.StatusForbidden)
 	wantParam(t, "a login page opened elsewhere", got, "code", "")
 }
@@ -90,7 +90,7 @@ func TestLoginOfAnotherBrowser(t *testing.T) {
 func TestLoginFromAnotherSite(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	id := hiddenID.FindStringSubmatch(b.authorize(request(c)).body)[1]
 	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
 		form := url.Values{"id": {id}, "username": {email}, "password": {secret}}
@@ -147,7 +147,7 @@ func TestAuthorizeUnproven(t *testing.T) {
 	}
 
 	for _, params := range tests {
-		got := w.browser().authorize(params)
+		got := w.newBrowser().authorize(params)
 		name := "a request with the URI " + params.Get("redirect_uri")
 		wantStatus(t, name, got, http.StatusBadRequest)
 		wantText(t, name, got, "redirect address is not registered")
@@ -160,7 +160,7 @@ func TestAuthorizeUnproven(t *testing.T) {
 	for _, uri := range []string{
 		"http://127.0.0.1:54321/cb", "http://127.0.0.1/cb", "http://[::1]:8000/cb", "com.dialer.app://cb",
 	} {
-		page := w.browser().authorize(request(native, "redirect_uri", uri))
+		page := w.newBrowser().authorize(request(native, "redirect_uri", uri))
 		wantStatus(t, "a native client with the URI "+uri, page, http.StatusOK)
 	}
 }
@@ -209,7 +209,7 @@ func TestAuthorizeErrors(t *testing.T) {
 		{"response_mode", request(c, "response_mode", "web_message"), "invalid_request"},
 		{"repeated", repeated, "invalid_request"},
 	} {
-		got := w.browser().authorize(tt.params)
+		got := w.newBrowser().authorize(tt.params)
 		if got.location == nil {
 			t.Errorf("%s: status %d, want a redirect to the client", tt.name, got.status)
 			continue
@@ -229,7 +229,7 @@ func TestAuthorizeErrors(t *testing.T) {
 func TestAuthorizeStateIsExact(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 
 	for _, state := range []string{
@@ -250,7 +250,7 @@ func TestAuthorizeStateIsExact(t *testing.T) {
 func TestAuthorizeByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.post("/login/oauth/authorize", request(c))
 	wantCode(t, "a login after a POST", b.logIn(page, email, secret))
 }
@@ -259,7 +259,7 @@ func TestAuthorizeByPost(t *testing.T) {
 func TestPrompts(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 
 	wantCode(t, "prompt=none when signed in", b.authorize(request(c, "prompt", "none")))
@@ -287,7 +287,7 @@ func TestPrompts(t *testing.T) {
 func TestBrowserSessionEnds(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	for range 13 { // each visit extends the idle limit
 		w.pass(11 * time.Hour)
@@ -309,7 +309,7 @@ func TestIDTokenHint(t *testing.T) {
 	w.subscriber("bob@example.com")
 	hint := text(w.tokens(c)["id_token"])
 
-	b := w.browser()
+	b := w.newBrowser()
 	b.logIn(b.authorize(request(c)), "bob@example.com", secret)
 	silent := func(c idp.Client, hint string) reply {
 		return b.authorize(request(c, "prompt", "none", "id_token_hint", hint))

@@ -73,7 +73,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 func TestBackchannelLogout(t *testing.T) {
 	w := newWorld(t)
 	w.deliver()
-	bystander := w.rp(nil)
+	bystander := w.newRP(nil)
 
 	// An ending is a login that is about to end.
 	type ending struct {
@@ -116,13 +116,13 @@ func TestBackchannelLogout(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			one := w.rp(func(c *idp.Client) { c.IDTokenAlg = tt.alg })
-			two := w.rp(func(c *idp.Client) {
+			one := w.newRP(func(c *idp.Client) { c.IDTokenAlg = tt.alg })
+			two := w.newRP(func(c *idp.Client) {
 				c.SubjectType, c.AccessToken, c.BackchannelLogoutSession = idp.Pairwise, idp.JWTToken, true
 			})
 
 			sub := w.subscriber(strings.ReplaceAll(tt.name, " ", "-") + "@example.com")
-			b := w.browser()
+			b := w.newBrowser()
 			idOfOne := one.signIn(b, sub.Email)
 			idOfTwo := two.signIn(b, sub.Email)
 			one.signIn(b, sub.Email) // another grant from the same login
@@ -158,8 +158,8 @@ func TestBackchannelLogout(t *testing.T) {
 // TestBackchannelRetry shows that each retry sends a newly signed token with its own jti.
 func TestBackchannelRetry(t *testing.T) {
 	w := newWorld(t)
-	r := w.rp(nil)
-	b := w.browser()
+	r := w.newRP(nil)
+	b := w.newBrowser()
 	id := r.signIn(b, email)
 
 	r.answer(http.StatusServiceUnavailable)
@@ -195,8 +195,8 @@ func TestBackchannelRetry(t *testing.T) {
 // the logout.
 func TestBackchannelRefused(t *testing.T) {
 	w := newWorld(t)
-	r := w.rp(nil)
-	b := w.browser()
+	r := w.newRP(nil)
+	b := w.newBrowser()
 	id := r.signIn(b, email)
 
 	r.answer(http.StatusBadRequest)
@@ -240,8 +240,8 @@ func TestLogoutVerdict(t *testing.T) {
 // TestLogoutTokenAlone shows that a logout token is not accepted as another kind of token.
 func TestLogoutTokenAlone(t *testing.T) {
 	w := newWorld(t)
-	r := w.rp(func(c *idp.Client) { c.IDTokenAlg = keys.ES256 }) // this key also signs access tokens
-	b := w.browser()
+	r := w.newRP(func(c *idp.Client) { c.IDTokenAlg = keys.ES256 }) // this key also signs access tokens
+	b := w.newBrowser()
 	id := r.signIn(b, email)
 	token, err := w.idp.Tokens.LogoutToken(t.Context(), r.client.ID, w.ada.ID, text(payload(t, id)["sid"]))
 	must(t, err)

@@ -34,7 +34,7 @@ func BenchmarkCodeFlow(b *testing.B) {
 	c, _ := w.client(func(n *idp.Client) { n.IDTokenAlg = keys.ES256 })
 
 	// Sign in once, and keep the cookies.
-	br := w.browser()
+	br := w.newBrowser()
 	br.code(c)
 	home, err := url.Parse(w.url)
 	must(b, err)

@@ -33,7 +33,7 @@ func TestBrand(t *testing.T) {
 	})
 	plain, _ := w.client(nil)
 
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.authorize(request(own))
 	wantText(t, "the login page of a client with a brand", page,
 		`href="/brand/a03060.css"`, `href="https://acme.example/terms"`, `href="https://acme.example/privacy"`)
@@ -60,7 +60,7 @@ func TestBrand(t *testing.T) {
 		Created:      w.now(),
 		Expires:      w.now().Add(time.Hour),
 	}))
-	set := w.browser().post("/reset", url.Values{"token": {token}, "password": {"granite-otter-nine"}})
+	set := w.newBrowser().post("/reset", url.Values{"token": {token}, "password": {"granite-otter-nine"}})
 	wantText(t, "the page of a used link", set, `id="password-set"`, projectSheet,
 		`id="notice-account" href="/account?project=`+w.project.ID+`"`)
 
@@ -104,7 +104,7 @@ func TestLogo(t *testing.T) {
 	project, err := w.fabric.Projects.Update(ctx, w.project.ID,
 		fabric.ProjectChange{Logos: brand.Logos{brand.Light: picture(t, color.Black)}})
 	must(t, err)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.authorize(request(own))
 	wantText(t, "the login page with the project's logo", page, `src="/brand/logo/`+project.Logo+`.png"`)
 	wantNoText(t, "the login page with the project's logo", page, "<script>alert")
@@ -182,7 +182,7 @@ func TestDarkLogo(t *testing.T) {
 		return c
 	}
 
-	b := w.browser()
+	b := w.newBrowser()
 	wantLogos := func(name, forDark, forAll string) {
 		t.Helper()
 		page := b.authorize(request(own))

@@ -24,7 +24,8 @@ type browser struct {
 	documented *openapitest.Transport
 }
 
-func (w *world) browser() *browser {
+// newBrowser returns a browser without cookies.
+func (w *world) newBrowser() *browser {
 	jar, err := cookiejar.New(nil)
 	must(w.t, err)
 	follow := func(r *http.Request, _ []*http.Request) error {

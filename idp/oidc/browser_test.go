@@ -75,7 +75,7 @@ func (b *browser) copy() *browser {
 	b.w.t.Helper()
 	home, err := url.Parse(b.w.url)
 	must(b.w.t, err)
-	other := b.w.browser()
+	other := b.w.newBrowser()
 	other.http.Jar.SetCookies(home, b.http.Jar.Cookies(home))
 	return other
 }
@@ -84,8 +84,8 @@ func (b *browser) copy() *browser {
 func TestSessionStoreEmptied(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	stays, leaves := w.browser(), w.browser()
-	ends, locked := w.browser(), w.browser()
+	stays, leaves := w.newBrowser(), w.newBrowser()
+	ends, locked := w.newBrowser(), w.newBrowser()
 
 	// One browser stays signed in. The others are signed out in three different ways.
 	stays.code(c)
@@ -111,7 +111,7 @@ func TestSessionStoreEmptied(t *testing.T) {
 		wantSignedIn(t, "its cookie from before that", left, c, false)
 		wantSignedIn(t, "a browser that is signed out", ends, c, false)
 		wantSignedIn(t, "a disabled subscriber", locked, c, false)
-		wantSignedIn(t, "a new browser", w.browser(), c, false)
+		wantSignedIn(t, "a new browser", w.newBrowser(), c, false)
 		must(t, w.idp.Sweep(t.Context()))
 	}
 }
@@ -124,7 +124,7 @@ func TestEmptiedStoreKeepsLimits(t *testing.T) {
 			w := newWorld(t)
 			c, _ := w.client(nil)
 
-			idle, visits := w.browser(), w.browser()
+			idle, visits := w.newBrowser(), w.newBrowser()
 			idle.code(c)
 			visits.code(c)
 			for range 16 {
@@ -148,7 +148,7 @@ func TestEmptiedStoreKeepsLimits(t *testing.T) {
 func TestEmptiedStoreAndOldID(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	planted := b.copy()
 	b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
@@ -169,7 +169,7 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	w.project = other
 	w.subscriber(email)
 	there, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(here)
 	b.code(there)
 
@@ -200,7 +200,7 @@ func (r slowRows) FindBrowser(ctx context.Context, browser string) (map[string]s
 func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	old := b.copy()
 	page := b.authorize(request(c, "prompt", "login"))
@@ -229,7 +229,7 @@ func TestEmptiedStoreDuringRenewal(t *testing.T) {
 func TestRetiredIDs(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
 	b.signOut()

@@ -183,7 +183,7 @@ func TestCertificateBoundTokens(t *testing.T) {
 func (w *world) certificateFlow(t *testing.T, conn tlsClient, c idp.Client) map[string]any {
 	t.Helper()
 	pushed := conn.post("/oauth/par", request(c, "scope", "openid offline_access")).json(t)
-	b := w.browser()
+	b := w.newBrowser()
 	got := b.logIn(b.authorize(reference(c, text(pushed["request_uri"]))), email, secret)
 	wantCode(t, "the pushed request", got)
 	redeemed := conn.post("/oauth/token", redemption(c, got.param("code")))
@@ -200,7 +200,7 @@ func TestCertificateBoundRefresh(t *testing.T) {
 	expired := selfSigned(t, func(c *x509.Certificate) { c.NotAfter = c.NotBefore.Add(time.Minute) })
 	c, _ := w.client(func(n *idp.Client) { n.CertificateBound = true })
 	redeem := func(client tlsClient) reply {
-		return client.post("/oauth/token", redemption(c, w.browser().code(c)))
+		return client.post("/oauth/token", redemption(c, w.newBrowser().code(c)))
 	}
 	wantError(t, "no certificate", redeem(connect()), "invalid_request")
 	wantError(t, "an expired certificate", redeem(connect(expired)), "invalid_request")

@@ -79,7 +79,7 @@ func TestClaimsAreRights(t *testing.T) {
 
 	// Claims also need consent, unless the client is first-party.
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.logIn(b.authorize(request(c)), email, secret)
 	wantCode(t, "allowing openid", b.consent(page, "allow"))
 	silent := b.authorize(request(c, "claims", both, "prompt", "none"))
@@ -96,7 +96,7 @@ func TestClaimsSub(t *testing.T) {
 	bob := w.subscriber("bob@example.com")
 	c, _ := w.client(nil)
 	pairwise, _ := w.client(func(n *idp.Client) { n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken })
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 
 	sub := func(c idp.Client, id string) string { return strconv.Quote(w.idp.Subjects.SubjectFor(c, id)) }
@@ -164,7 +164,7 @@ func TestACR(t *testing.T) {
 		{param: "claims", value: `{"id_token":{"acr":"1"}}`, wantError: "invalid_request"},
 	} {
 		t.Run(tt.param+" "+tt.value, func(t *testing.T) {
-			b := w.browser()
+			b := w.newBrowser()
 			got := b.authorize(request(c, tt.param, tt.value))
 			if tt.wantError != "" {
 				wantParam(t, "the request", got, "error", tt.wantError)
@@ -192,7 +192,7 @@ func TestDisplayHints(t *testing.T) {
 		{"display", "page"}, {"display", "popup"}, {"display", "touch"}, {"display", "wap"}, {"display", "nonsense"},
 		{"ui_locales", "se"}, {"ui_locales", "fr-CA fr en"}, {"claims_locales", "se"}, {"extra", "foobar"},
 	} {
-		got := w.browser().authorize(request(c, hint.param, hint.value))
+		got := w.newBrowser().authorize(request(c, hint.param, hint.value))
 		wantStatus(t, hint.param+"="+hint.value, got, http.StatusOK)
 		wantText(t, hint.param+"="+hint.value, got, `id="login-submit"`)
 	}

@@ -88,7 +88,7 @@ func TestManageRegistration(t *testing.T) {
 // tokensOf signs ada in to a third-party client with a secret.
 func (w *world) tokensOf(c idp.Client, password string) map[string]any {
 	w.t.Helper()
-	b := w.browser()
+	b := w.newBrowser()
 	code := b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow").param("code")
 	return w.postAs(c.ID, password, "/oauth/token", with(redemption(c, code), "client_id", "")).json(w.t)
 }
@@ -179,11 +179,11 @@ func TestRegisterFAPI(t *testing.T) {
 	}
 
 	p.c = w.clientOf(created)
-	b := bank{p, w.holder()}
-	direct := w.browser().authorize(request(b.c))
+	b := bank{p, w.newHolder()}
+	direct := w.newBrowser().authorize(request(b.c))
 	wantParam(t, "a request that is not pushed", direct, "error", "invalid_request")
 	pushed := b.post(t, "/oauth/par", request(b.c, "scope", "openid offline_access")).json(t)
-	br := w.browser()
+	br := w.newBrowser()
 	consent := br.logIn(br.authorize(reference(b.c, text(pushed["request_uri"]))), email, secret)
 	code := br.consent(consent, "allow").param("code")
 	if set := b.post(t, "/oauth/token", b.redemption(code)).json(t); set["token_type"] != "DPoP" {

@@ -101,7 +101,7 @@ func TestRegisterHostile(t *testing.T) {
 		"policy_uri":                 `https://a.example/"onmouseover="alert(1)`,
 		"tos_uri":                    "https://a.example/<b>",
 	}))
-	page := w.browser().authorize(request(w.clientOf(created)))
+	page := w.newBrowser().authorize(request(w.clientOf(created)))
 	wantText(t, "the login page", page, "&lt;script&gt;")
 	wantNoText(t, "the login page", page, "<script>alert", `"onmouseover`, "<b>")
 
@@ -135,7 +135,7 @@ func TestRegisterHostile(t *testing.T) {
 	must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "Bearer "+token)
-	wantStatus(t, "a form instead of JSON", w.browser().do(req), http.StatusUnsupportedMediaType)
+	wantStatus(t, "a form instead of JSON", w.newBrowser().do(req), http.StatusUnsupportedMediaType)
 
-	wantStatus(t, "GET", w.browser().get(registerPath), http.StatusMethodNotAllowed)
+	wantStatus(t, "GET", w.newBrowser().get(registerPath), http.StatusMethodNotAllowed)
 }

@@ -67,7 +67,7 @@ func (w *world) send(method, path, token string, body any) reply {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	return w.browser().do(req)
+	return w.newBrowser().do(req)
 }
 
 // registered registers a client and returns the response.
@@ -131,7 +131,7 @@ func TestRegister(t *testing.T) {
 		t.Error("the client does not say who registered it, want the token")
 	}
 
-	b := w.browser()
+	b := w.newBrowser()
 	consent := b.logIn(b.authorize(request(c, "scope", "openid offline_access")), email, secret)
 	wantText(t, "the consent page", consent, "consent-allow", "Parrot")
 
@@ -146,7 +146,7 @@ func TestRegister(t *testing.T) {
 	if _, err := w.fabric.Tokens.Open(t.Context(), text(tokens["access_token"]), fabric.SAT); err == nil {
 		t.Error("the access token gives access to the fabric")
 	}
-	voice := w.browser().authorize(request(c, "scope", "openid Voice"))
+	voice := w.newBrowser().authorize(request(c, "scope", "openid Voice"))
 	wantParam(t, "a request for the scope Voice", voice, "error", "invalid_scope")
 }
 
@@ -157,7 +157,7 @@ func (w *world) postAs(name, password, path string, form url.Values) reply {
 	must(w.t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.SetBasicAuth(name, password)
-	return w.browser().do(req)
+	return w.newBrowser().do(req)
 }
 
 // TestRegisterPermission shows who may register. The discovery document contains the endpoint only
@@ -211,7 +211,7 @@ func TestRegisterPermission(t *testing.T) {
 	} {
 		w.permit(mode)
 		w.pass(time.Second) // caches expire
-		doc := w.browser().get("/.well-known/openid-configuration").json(t)
+		doc := w.newBrowser().get("/.well-known/openid-configuration").json(t)
 		if endpoint := doc["registration_endpoint"]; endpoint != want {
 			t.Errorf("with %s, the registration_endpoint is %v, want %v", mode, endpoint, want)
 		}
@@ -278,7 +278,7 @@ func TestRegisterDocuments(t *testing.T) {
 		if created["logo_uri"] != srv.URL+path {
 			t.Errorf("the logo_uri is %v, want %s", created["logo_uri"], srv.URL+path)
 		}
-		page := w.browser().authorize(request(w.clientOf(created)))
+		page := w.newBrowser().authorize(request(w.clientOf(created)))
 		if shown := strings.Contains(page.body, `id="brand-logo"`); shown != wantShown {
 			t.Errorf("the logo at %s is shown: %t, want %t", path, shown, wantShown)
 		}
@@ -299,7 +299,7 @@ func TestRequestDefaults(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.DefaultMaxAge, n.DefaultACR = new(int64(60)), []string{"2"} })
 	other, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(other)
 	wantCode(t, "a request for another class", b.authorize(request(c, "acr_values", "1", "prompt", "none")))
 	oneFactor := b.authorize(request(c, "prompt", "none"))
@@ -318,7 +318,7 @@ func TestInitiateLogin(t *testing.T) {
 	w := newWorld(t)
 	start, _ := w.client(func(n *idp.Client) { n.Name, n.InitiateLoginURI = "A", "https://app.example/start?a=b" })
 	plain, _ := w.client(func(n *idp.Client) { n.Name = "B" })
-	b := w.browser()
+	b := w.newBrowser()
 	for _, c := range []idp.Client{start, plain} {
 		w.redeem(c, b.code(c))
 	}

@@ -14,7 +14,7 @@ import (
 func TestSealedCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c) // signs the browser in
 	before := len(w.entries())
 
@@ -31,7 +31,7 @@ func TestSealedCode(t *testing.T) {
 func TestRewrittenCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	code := w.browser().code(c, "scope", "openid offline_access")
+	code := w.newBrowser().code(c, "scope", "openid offline_access")
 	first := w.redeem(c, code).json(t)
 
 	middle := len(code) - 30
@@ -65,7 +65,7 @@ func TestReplayMisused(t *testing.T) {
 		},
 	} {
 		c, _ := w.client(nil)
-		code := w.browser().code(c, "scope", "openid offline_access")
+		code := w.newBrowser().code(c, "scope", "openid offline_access")
 		first := w.redeem(c, code).json(t)
 
 		wantError(t, name, replay(c, code), "invalid_grant")
@@ -80,7 +80,7 @@ func TestLongCode(t *testing.T) {
 	c, _ := w.client(nil)
 	nonce := strings.Repeat("n", 4000)
 
-	b := w.browser()
+	b := w.newBrowser()
 	code := b.code(c, "nonce", nonce)
 	if len(code) > 128 {
 		t.Fatalf("the code has %d characters, want at most 128", len(code))

@@ -15,7 +15,7 @@ import (
 func TestConsent(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
-	b := w.browser()
+	b := w.newBrowser()
 
 	page := b.logIn(b.authorize(request(c)), email, secret)
 	wantText(t, "the consent page", page, `id="consent-allow"`)
@@ -23,7 +23,7 @@ func TestConsent(t *testing.T) {
 	// Only the browser that showed the page may answer.
 	silent := b.authorize(request(c, "prompt", "none"))
 	wantParam(t, "prompt=none before consent", silent, "error", "consent_required")
-	wantStatus(t, "consent in another browser", w.browser().consent(page, "allow"), http.StatusForbidden)
+	wantStatus(t, "consent in another browser", w.newBrowser().consent(page, "allow"), http.StatusForbidden)
 
 	denied := b.consent(page, "deny")
 	wantParam(t, "denying", denied, "error", "access_denied")
@@ -54,7 +54,7 @@ func TestConsentRevoked(t *testing.T) {
 		c, _ := w.client(thirdParty)
 		other, _ := w.client(thirdParty)
 
-		b := w.browser()
+		b := w.newBrowser()
 		allow := func(c idp.Client) map[string]any {
 			t.Helper()
 			page := b.authorize(request(c, "scope", "openid offline_access"))

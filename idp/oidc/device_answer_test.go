@@ -38,7 +38,7 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 		"allow": func(d device) { d.wantsTokens("after allowing") },
 		"deny":  func(d device) { d.wantsError("after denying", "access_denied") },
 	} {
-		d, b := w.device(c), w.browser()
+		d, b := w.newDevice(c), w.newBrowser()
 		page := b.confirmation(d)
 		store.down = true
 		failed := b.consent(page, answer)
@@ -59,15 +59,15 @@ func TestDeviceConfirmation(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber("bob@example.com")
 	c := w.tv()
-	d := w.device(c)
+	d := w.newDevice(c)
 
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.confirmation(d)
 
 	// Another browser cannot submit the page, even if it is signed in and has its own confirmation
 	// page.
-	other := w.browser()
-	other.confirmation(w.device(c))
+	other := w.newBrowser()
+	other.confirmation(w.newDevice(c))
 	wantStatus(t, "the page of another browser", other.consent(page, "allow"), http.StatusForbidden)
 
 	// Other sites cannot submit the page.
@@ -148,8 +148,8 @@ func TestDeviceMeanwhile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			c := w.tv()
-			open, confirmed := w.device(c), w.device(c)
-			b := w.browser()
+			open, confirmed := w.newDevice(c), w.newDevice(c)
+			b := w.newBrowser()
 			b.consent(b.confirmation(confirmed), "allow")
 			page := b.confirmation(open)
 
@@ -169,8 +169,8 @@ func TestDeviceConsent(t *testing.T) {
 	c := w.tv()
 	c.FirstParty = false
 	must(t, w.rewrite(c))
-	d := w.device(c)
-	b := w.browser()
+	d := w.newDevice(c)
+	b := w.newBrowser()
 	b.consent(b.confirmation(d), "allow")
 	d.wantsTokens("by a third-party app")
 	requested := []string{"openid", "email", "offline_access"}

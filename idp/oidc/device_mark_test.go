@@ -26,11 +26,11 @@ func newKnownDevice(t *testing.T) (w *world, c idp.Client, home *browser) {
 		limit.LoginPerNetwork: {Burst: 5, Every: time.Hour},
 	})
 	c, _ = w.client(nil)
-	home = w.browser()
+	home = w.newBrowser()
 	home.code(c)
 
-	w.browser().guesses(c, email, 3)
-	w.browser().guesses(c, "somebody@example.com", 2) // uses up the network's limit
+	w.newBrowser().guesses(c, email, 3)
+	w.newBrowser().guesses(c, "somebody@example.com", 2) // uses up the network's limit
 	return w, c, home
 }
 
@@ -61,10 +61,10 @@ func TestDeviceOfOther(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
 	c, _ := w.client(nil)
-	other, theirs := w.subscriber("grace@example.com"), w.browser()
+	other, theirs := w.subscriber("grace@example.com"), w.newBrowser()
 	theirs.logIn(theirs.authorize(request(c)), other.Email, secret)
 
-	w.browser().guesses(c, email, 3)
+	w.newBrowser().guesses(c, email, 3)
 	got := theirs.logIn(loginAgain(theirs, c), email, secret)
 	wantStatus(t, "a login from a device of another account", got, http.StatusTooManyRequests)
 }
@@ -115,7 +115,7 @@ func TestMarkExpires(t *testing.T) {
 	c, _ := w.client(nil)
 	edsger := w.subscriber("edsger@example.com")
 	mark, _ := w.idp.DeviceMarks.Mark("", edsger, false)
-	w.browser().guesses(c, edsger.Email, 1)
+	w.newBrowser().guesses(c, edsger.Email, 1)
 	w.pass(181 * 24 * time.Hour)
 	visitor := idp.Visitor{Device: mark}
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, edsger.Email, secret, visitor); err == nil {
@@ -165,7 +165,7 @@ func TestDeviceOfAnotherPassword(t *testing.T) {
 	must(t, err)
 
 	c, _ := w.client(nil)
-	w.browser().guesses(c, email, 1)
+	w.newBrowser().guesses(c, email, 1)
 	_, err = w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark})
 	if !errors.Is(err, problem.RateLimited) {
 		t.Errorf("a login with a mark from before the new password: %v, want it throttled", err)

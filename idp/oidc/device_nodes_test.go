@@ -26,9 +26,9 @@ func TestDeviceAtNodes(t *testing.T) {
 	// Each step is sent to the other node.
 	first := w.url
 	c := w.tv()
-	d := w.device(c)
+	d := w.newDevice(c)
 	w.url = second.URL
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.enter(d.userCode)
 	w.url = first
 	page = b.logIn(page, email, secret)

@@ -32,8 +32,8 @@ func (w *world) tv() idp.Client {
 	return c
 }
 
-// device requests the codes for a device of the client c.
-func (w *world) device(c idp.Client) device {
+// newDevice requests the codes for a device of the client c.
+func (w *world) newDevice(c idp.Client) device {
 	w.t.Helper()
 	form := url.Values{"client_id": {c.ID}, "scope": {"openid email offline_access"}}
 	got := w.post("/oauth/device_authorization", form)
@@ -96,8 +96,8 @@ func (b *browser) confirmation(d device) reply {
 func TestDevice(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
-	b := w.browser()
-	d := w.device(c)
+	b := w.newBrowser()
+	d := w.newDevice(c)
 
 	pattern := regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`)
 	if !pattern.MatchString(d.userCode) {
@@ -147,7 +147,7 @@ func TestDevice(t *testing.T) {
 
 	// Each device must be confirmed, even if the browser is signed in and has already confirmed
 	// another device.
-	second := w.device(c)
+	second := w.newDevice(c)
 	wantStatus(t, "a second device", b.consent(b.confirmation(second), "allow"), http.StatusOK)
 	second.wantsTokens("for the second device")
 
@@ -212,7 +212,7 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 		wantError(t, name, got, tt.wantError)
 	}
 
-	got := w.browser().get("/oauth/device_authorization?client_id=" + tv.ID)
+	got := w.newBrowser().get("/oauth/device_authorization?client_id=" + tv.ID)
 	wantStatus(t, "GET", got, http.StatusMethodNotAllowed)
 	poll := w.token("grant_type", idp.GrantDevice, "client_id", spa.ID, "device_code", "x")
 	wantError(t, "polling without the grant", poll, "unauthorized_client")
@@ -223,7 +223,7 @@ func TestDevicePolls(t *testing.T) {
 	w := newWorld(t)
 	other := w.tv()
 
-	d := w.device(w.tv())
+	d := w.newDevice(w.tv())
 	d.wantsError("first", "authorization_pending")
 	d.wantsError("again, too early", "slow_down")
 	w.pass(6 * time.Second)
@@ -246,8 +246,8 @@ func TestDevicePolls(t *testing.T) {
 // TestDeviceDenied shows that a denial is final.
 func TestDeviceDenied(t *testing.T) {
 	w := newWorld(t)
-	d := w.device(w.tv())
-	b := w.browser()
+	d := w.newDevice(w.tv())
+	b := w.newBrowser()
 
 	page := b.confirmation(d)
 	denied := b.consent(page, "deny")
@@ -266,7 +266,7 @@ func TestDeviceDenied(t *testing.T) {
 // endpoint.
 func TestDeviceWithKey(t *testing.T) {
 	w := newWorld(t)
-	p := w.party(t, jose.ES256)
+	p := w.newParty(t, jose.ES256)
 	p.c.Grants, p.c.Scopes = append(p.c.Grants, idp.GrantDevice), []string{"openid"}
 	must(t, w.rewrite(p.c))
 	for path, want := range map[string]int{

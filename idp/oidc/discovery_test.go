@@ -12,7 +12,7 @@ func TestDocuments(t *testing.T) {
 	for _, path := range []string{
 		"/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/oauth/jwks",
 	} {
-		got := w.browser().get(path)
+		got := w.newBrowser().get(path)
 		wantStatus(t, "GET "+path, got, http.StatusOK)
 		wantHeader(t, "GET "+path, got, "Cache-Control", "public, max-age=300")
 		if kind := got.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/j") {
@@ -27,15 +27,15 @@ func TestDocuments(t *testing.T) {
 		must(t, err)
 		req.Header.Set("If-None-Match", etag)
 		req.Header.Set("Origin", "https://app.example")
-		cached := w.browser().do(req)
+		cached := w.newBrowser().do(req)
 		wantStatus(t, "GET with the ETag of "+path, cached, http.StatusNotModified)
 		wantHeader(t, "GET with the ETag of "+path, cached, "Access-Control-Allow-Origin", "*")
 		wantHeader(t, "GET with the ETag of "+path, cached, "Access-Control-Allow-Credentials", "")
 
-		wantStatus(t, "POST "+path, w.browser().post(path, nil), http.StatusMethodNotAllowed)
+		wantStatus(t, "POST "+path, w.newBrowser().post(path, nil), http.StatusMethodNotAllowed)
 	}
 
-	doc := w.browser().get("/.well-known/openid-configuration").json(t)
+	doc := w.newBrowser().get("/.well-known/openid-configuration").json(t)
 	for name, want := range map[string]string{
 		"issuer": w.url + "/",
 		"authorization_response_iss_parameter_supported": "true",

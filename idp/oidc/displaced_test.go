@@ -31,8 +31,8 @@ func TestDisplacedLogins(t *testing.T) {
 		"on the page":      func(b *browser, _ string) { b.signOut() },
 	} {
 		w := newWorld(t)
-		first, second := w.rp(nil), w.rp(nil)
-		b, elsewhere := w.browser(), w.browser()
+		first, second := w.newRP(nil), w.newRP(nil)
+		b, elsewhere := w.newBrowser(), w.newBrowser()
 		c, _ := w.client(withLogout)
 		other := w.redeem(c, elsewhere.code(c)).json(t)
 
@@ -64,7 +64,7 @@ func TestDisplacedLogins(t *testing.T) {
 func TestOneLoginTooMany(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 
 	var sets []map[string]any
 	for i := range idp.MaxLogins + 1 {
@@ -84,17 +84,17 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	ada := w.redeem(c, b.code(c)).json(t)
 	logOut := func(b *browser) reply {
 		return b.endSession("id_token_hint", text(ada["id_token"]), "post_logout_redirect_uri", goodbye)
 	}
 
-	wantRedirect(t, "a logout without a login", logOut(w.browser()), goodbye)
+	wantRedirect(t, "a logout without a login", logOut(w.newBrowser()), goodbye)
 	w.lives("after a logout in another browser", true, ada)
 
 	for _, who := range []string{email, bobs} {
-		other := w.browser()
+		other := w.newBrowser()
 		theirs := w.redeem(c, other.logIn(other.authorize(request(c)), who, secret).param("code")).json(t)
 		page := logOut(other)
 		wantPage(t, "a logout in a browser of "+who, page, "logout-confirm")
@@ -116,7 +116,7 @@ func TestConfirmedLogoutEndsAll(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 
 	ada := w.redeem(c, b.code(c)).json(t)
 	w.pass(13 * time.Hour)

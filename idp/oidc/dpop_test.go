@@ -25,8 +25,8 @@ type holder struct {
 	key crypto.Signer
 }
 
-// holder returns a holder with a new key.
-func (w *world) holder() holder { return holder{w: w, key: newKey(w.t, jose.ES256)} }
+// newHolder returns a holder with a new key.
+func (w *world) newHolder() holder { return holder{w: w, key: newKey(w.t, jose.ES256)} }
 
 // thumbprint identifies the holder's key in requests and tokens (RFC 7638).
 func (h holder) thumbprint() string {
@@ -79,7 +79,7 @@ func (w *world) postProven(path, proof string, form url.Values) reply {
 	if proof != "" {
 		req.Header.Set("DPoP", proof)
 	}
-	return w.browser().do(req)
+	return w.newBrowser().do(req)
 }
 
 // tokens redeems a code with a proof by the holder.
@@ -97,7 +97,7 @@ func (h holder) userinfo(scheme, token, proof string) reply {
 	if proof != "" {
 		req.Header.Set("DPoP", proof)
 	}
-	return h.w.browser().do(req)
+	return h.w.newBrowser().do(req)
 }
 
 // TestDPoP shows that tokens that were requested with a proof, in both formats, are rejected
@@ -111,9 +111,9 @@ func TestDPoP(t *testing.T) {
 				n.Scopes = []string{"openid", "offline_access"}
 			})
 			authenticated := url.Values{"client_id": {c.ID}, "client_secret": {clientSecret}}
-			owner, thief := w.holder(), w.holder()
+			owner, thief := w.newHolder(), w.newHolder()
 
-			form := redemption(c, w.browser().code(c, "scope", "openid offline_access"))
+			form := redemption(c, w.newBrowser().code(c, "scope", "openid offline_access"))
 			maps.Copy(form, authenticated)
 			got := w.postProven("/oauth/token", owner.tokenProof(), form)
 			tokens := got.json(t)
@@ -127,13 +127,13 @@ func TestDPoP(t *testing.T) {
 			token := text(tokens["access_token"])
 			wantProofChecked(t, owner, thief, token, nonce)
 
-			unbound := w.redeem(c, w.browser().code(c), "client_secret", clientSecret).json(t)
+			unbound := w.redeem(c, w.newBrowser().code(c), "client_secret", clientSecret).json(t)
 			info := w.userinfo(text(unbound["access_token"]))
 			wantStatus(t, "a token that is not bound", info, http.StatusOK)
 
 			form = url.Values{"token": {token}}
 			maps.Copy(form, authenticated)
-			introspected := w.browser().post("/oauth/introspect", form).json(t)
+			introspected := w.newBrowser().post("/oauth/introspect", form).json(t)
 			if introspected["token_type"] != "DPoP" {
 				t.Errorf("introspection: the token_type is %v, want DPoP", introspected["token_type"])
 			}
@@ -200,13 +200,13 @@ func wantProofChecked(t *testing.T, owner, thief holder, token, nonce string) {
 func TestDPoPCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	owner, thief := w.holder(), w.holder()
+	owner, thief := w.newHolder(), w.newHolder()
 
-	newCode := func() string { return w.browser().code(c, "dpop_jkt", owner.thumbprint()) }
+	newCode := func() string { return w.newBrowser().code(c, "dpop_jkt", owner.thumbprint()) }
 	wantError(t, "a different key than dpop_jkt", thief.tokens(c, newCode()), "invalid_grant")
 	wantError(t, "no key, but dpop_jkt", w.redeem(c, newCode()), "invalid_grant")
 	wantStatus(t, "the key of dpop_jkt", owner.tokens(c, newCode()), http.StatusOK)
-	invalid := w.browser().authorize(request(c, "dpop_jkt", "x"))
+	invalid := w.newBrowser().authorize(request(c, "dpop_jkt", "x"))
 	wantParam(t, "an invalid dpop_jkt", invalid, "error", "invalid_request")
 }
 
@@ -215,13 +215,13 @@ func TestDPoPCode(t *testing.T) {
 func TestDPoPPushedRequest(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	owner, thief := w.holder(), w.holder()
+	owner, thief := w.newHolder(), w.newHolder()
 
 	push := func(proof string, pairs ...string) reply {
 		return w.postProven("/oauth/par", proof, request(c, pairs...))
 	}
 	codeOf := func(pushed reply) string {
-		b := w.browser()
+		b := w.newBrowser()
 		uri := text(pushed.json(t)["request_uri"])
 		page := b.authorize(reference(c, uri))
 		return b.logIn(page, email, secret).param("code")
@@ -254,7 +254,7 @@ func TestDPoPRequired(t *testing.T) {
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {clientSecret}}
 	wantError(t, "no proof", w.postProven("/oauth/token", "", form), "invalid_dpop_proof")
 
-	h := w.holder()
+	h := w.newHolder()
 	got := w.postProven("/oauth/token", h.tokenProof("nonce", "x"), form)
 	wantStatus(t, "an unknown nonce", got, http.StatusBadRequest)
 	wantError(t, "an unknown nonce", got, "use_dpop_nonce")

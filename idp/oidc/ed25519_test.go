@@ -30,7 +30,7 @@ func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) 
 // then checked as strictly as an assertion with the name EdDSA.
 func TestAssertionEd25519(t *testing.T) {
 	w := newWorld(t)
-	p, other := w.party(t, jose.EdDSA), w.party(t, jose.EdDSA)
+	p, other := w.newParty(t, jose.EdDSA), w.newParty(t, jose.EdDSA)
 
 	head := func(pairs ...any) map[string]any {
 		return override(map[string]any{"alg": "Ed25519", "kid": p.kid}, pairs)
@@ -47,7 +47,7 @@ func TestAssertionEd25519(t *testing.T) {
 	// Forgeries are rejected.
 	stranger := other
 	stranger.c = p.c
-	ec := w.party(t, jose.ES256)
+	ec := w.newParty(t, jose.ES256)
 	for name, assertion := range map[string]string{
 		"another's key":                 stranger.signEd(t, head(), p.claims()),
 		"an unknown critical header":    p.signEd(t, head("crit", []string{"x"}, "x", 1), p.claims()),
@@ -61,7 +61,7 @@ func TestAssertionEd25519(t *testing.T) {
 	}
 
 	// The discovery document lists the new name.
-	doc := w.browser().get("/.well-known/openid-configuration").json(t)
+	doc := w.newBrowser().get("/.well-known/openid-configuration").json(t)
 	for _, name := range []string{
 		"token_endpoint_auth_signing_alg_values_supported", "introspection_endpoint_auth_signing_alg_values_supported",
 	} {

@@ -41,7 +41,7 @@ func TestEnrolDuringLogin(t *testing.T) {
 			c, _ := w.client(func(c *idp.Client) { more = require(w, c) })
 			params := request(c)
 			maps.Copy(params, more)
-			b := w.browser()
+			b := w.newBrowser()
 			page := b.logIn(b.authorize(params), email, secret)
 
 			// The login continues with the setup.
@@ -85,7 +85,7 @@ func totpCode(w *world, shown string) string {
 // TestAccountFactors shows that people can add passkeys and apps on their account page.
 func TestAccountFactors(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.account()
 
 	device := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Synced: true}
@@ -118,7 +118,7 @@ func TestAccountFactors(t *testing.T) {
 // still may.
 func TestFactorGuardsFactors(t *testing.T) {
 	w := newWorld(t)
-	old, own := w.browser(), w.browser()
+	old, own := w.newBrowser(), w.newBrowser()
 
 	stale := old.account()
 	page := own.account()

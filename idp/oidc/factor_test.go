@@ -79,7 +79,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	key := w.app()
-	b := w.browser()
+	b := w.newBrowser()
 
 	page := b.logIn(b.authorize(request(c)), email, secret)
 	wantText(t, "after the password", page, `autocomplete="one-time-code"`)
@@ -92,7 +92,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	wantText(t, "a wrong code", got, "The code is wrong.")
 
 	// The code is only accepted in the browser in which the password was entered.
-	got = w.browser().enterCode(page, factortest.Code(key, w.now()))
+	got = w.newBrowser().enterCode(page, factortest.Code(key, w.now()))
 	wantStatus(t, "the right code in another browser", got, http.StatusForbidden)
 	wantParam(t, "the right code in another browser", got, "code", "")
 
@@ -101,7 +101,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	wantProven(t, "password and app", acr, amr, "pwd", "otp", "mfa")
 
 	// A used code is refused, and the password must have been entered recently.
-	other := w.browser()
+	other := w.newBrowser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
 	got = other.enterCode(page, code)
 	wantStatus(t, "the same code again", got, http.StatusUnprocessableEntity)
@@ -135,7 +135,7 @@ func TestFactorGuesses(t *testing.T) {
 	key := w.app()
 
 	// The owner signs in at home.
-	home := w.browser()
+	home := w.newBrowser()
 	page := home.logIn(home.authorize(request(c)), email, secret)
 	w.proven(c, home.enterCode(page, factortest.Code(key, w.now())))
 	w.pass(time.Minute)
@@ -143,7 +143,7 @@ func TestFactorGuesses(t *testing.T) {
 	// A thief tries codes from five browsers.
 	checked := 0
 	for range 5 {
-		thief := w.browser()
+		thief := w.newBrowser()
 		checked += thief.guessTwice(thief.logIn(thief.authorize(request(c)), email, secret))
 	}
 	if checked != 6 {
@@ -151,7 +151,7 @@ func TestFactorGuesses(t *testing.T) {
 	}
 
 	// After this, an unknown browser is refused, but the owner's browser is not.
-	stranger := w.browser()
+	stranger := w.newBrowser()
 	page = stranger.logIn(stranger.authorize(request(c)), email, secret)
 	got := stranger.enterCode(page, factortest.Code(key, w.now()))
 	wantStatus(t, "the right code in an unknown browser", got, http.StatusTooManyRequests)
@@ -185,7 +185,7 @@ func TestOneCodeTwoLogins(t *testing.T) {
 	var logins sync.WaitGroup
 	replies := make([]reply, 2)
 	for i := range replies {
-		b := w.browser()
+		b := w.newBrowser()
 		page := b.logIn(b.authorize(request(c)), email, secret)
 		logins.Go(func() { replies[i] = b.enterCode(page, code) })
 	}
@@ -211,7 +211,7 @@ func TestLoginWithRecoveryCode(t *testing.T) {
 	must(t, err)
 
 	enter := func() reply {
-		b := w.browser()
+		b := w.newBrowser()
 		page := b.logIn(b.authorize(request(c)), email, secret)
 		return b.form(page, "/login/factor", "with", "recovery_codes", "code", codes[0])
 	}
@@ -226,7 +226,7 @@ func TestPasswordChangesBetween(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	key := w.app()
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.logIn(b.authorize(request(c)), email, secret)
 	change := fabric.SubscriberInput{Password: new("violet ferry kitchen 9")}
 	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, change)
@@ -254,7 +254,7 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 
-	known := []*browser{w.browser(), w.browser()}
+	known := []*browser{w.newBrowser(), w.newBrowser()}
 	for _, b := range known {
 		b.code(c)
 	}
@@ -284,7 +284,7 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 			Expires:      w.now().Add(time.Hour),
 		}))
 
-		b := w.browser()
+		b := w.newBrowser()
 		page := b.authorize(request(c))
 		got := b.post("/reset", url.Values{"token": {token}, "password": {fresh}})
 		wantText(t, "setting a password by a link", got, `id="password-set"`)

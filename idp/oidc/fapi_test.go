@@ -23,8 +23,8 @@ type bank struct {
 	holder
 }
 
-// bank registers a bank. change may be nil.
-func (w *world) bank(t *testing.T, change func(*idp.Client)) bank {
+// newBank registers a bank. change may be nil.
+func (w *world) newBank(t *testing.T, change func(*idp.Client)) bank {
 	t.Helper()
 	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}
 	p.c, _ = w.client(func(n *idp.Client) {
@@ -35,7 +35,7 @@ func (w *world) bank(t *testing.T, change func(*idp.Client)) bank {
 			change(n)
 		}
 	})
-	return bank{p, w.holder()}
+	return bank{p, w.newHolder()}
 }
 
 // post posts a form with a proof and with an assertion. pairs change the assertion's claims.
@@ -53,7 +53,7 @@ func (b bank) code(t *testing.T) string {
 	if pushed.status != http.StatusCreated {
 		t.Fatalf("pushing: %d %s, want 201", pushed.status, pushed.body)
 	}
-	br := b.party.w.browser()
+	br := b.party.w.newBrowser()
 	uri := text(pushed.json(t)["request_uri"])
 	got := br.logIn(br.authorize(reference(b.c, uri)), email, secret)
 	wantCode(t, "the pushed request", got)
@@ -69,7 +69,7 @@ func (b bank) redemption(code string) url.Values {
 // TestFAPI shows a complete FAPI 2.0 flow. The refresh token is not rotated.
 func TestFAPI(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, nil)
+	b := w.newBank(t, nil)
 	code := b.code(t)
 	set := b.post(t, "/oauth/token", b.redemption(code)).json(t)
 	token := text(set["access_token"])
@@ -100,7 +100,7 @@ func TestFAPI(t *testing.T) {
 	refresh.Set("client_assertion", b.assertion(t))
 	wantError(t, "a refresh without a proof", w.postProven("/oauth/token", "", refresh), "invalid_grant")
 
-	b.holder = w.holder() // the client's own key binds its grants
+	b.holder = w.newHolder() // the client's own key binds its grants
 	if got := b.post(t, "/oauth/token", refresh).json(t); got["token_type"] != "DPoP" {
 		t.Errorf("a refresh with a new key returned %v, want a DPoP token", got)
 	}
@@ -115,7 +115,7 @@ func TestFAPI(t *testing.T) {
 // clients may send them.
 func TestFAPIErrors(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, nil)
+	b := w.newBank(t, nil)
 	issuer := w.url + "/"
 	for name, pairs := range map[string][]any{
 		"a list of audiences":      {"aud", []string{issuer}},
@@ -133,7 +133,7 @@ func TestFAPIErrors(t *testing.T) {
 
 	soon := b.post(t, "/oauth/par", request(b.c), "nbf", w.now().Add(8*time.Second).Unix())
 	wantStatus(t, "an assertion with an nbf in eight seconds", soon, http.StatusCreated)
-	direct := w.browser().authorize(request(b.c))
+	direct := w.newBrowser().authorize(request(b.c))
 	wantParam(t, "a request that is not pushed", direct, "error", "invalid_request")
 	partial := b.post(t, "/oauth/par", request(b.c, "redirect_uri", ""))
 	wantError(t, "a pushed request without a redirect URI", partial, "invalid_request")
@@ -153,7 +153,7 @@ func TestFAPIErrors(t *testing.T) {
 // TestFAPISettings shows which settings a client with the profile may not have.
 func TestFAPISettings(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, nil)
+	b := w.newBank(t, nil)
 	for param, change := range map[string]func(*idp.Client){
 		"auth_method":                       func(c *idp.Client) { c.AuthMethod = idp.AuthBasic },
 		"pkce":                              func(c *idp.Client) { c.PKCEOptional = true },
@@ -173,7 +173,7 @@ func TestFAPISettings(t *testing.T) {
 	}
 
 	// A key for RS256 is registered, but may not sign an assertion.
-	old := w.bank(t, nil)
+	old := w.newBank(t, nil)
 	old.party.alg, old.party.key = jose.RS256, newKey(t, jose.RS256)
 	old.c.JWKS = keySet(t, "", map[string]crypto.Signer{old.kid: old.party.key})
 	must(t, w.rewrite(old.c))
@@ -186,13 +186,13 @@ func TestFAPISettings(t *testing.T) {
 // TestFAPIMessageSigning shows signed requests and responses.
 func TestFAPIMessageSigning(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, func(n *idp.Client) { n.RequireObject = true })
+	b := w.newBank(t, func(n *idp.Client) { n.RequireObject = true })
 	unsigned := b.post(t, "/oauth/par", request(b.c))
 	wantError(t, "a request that is not signed", unsigned, "invalid_request")
 
 	object := b.sign(t, b.object("response_mode", "jwt"), "typ", "oauth-authz-req+jwt")
 	pushed := b.post(t, "/oauth/par", url.Values{"request": {object}}).json(t)
-	br := w.browser()
+	br := w.newBrowser()
 	got := br.logIn(br.authorize(reference(b.c, text(pushed["request_uri"]))), email, secret)
 	if n := len(got.parameters()); n != 1 {
 		t.Fatalf("the response is %v, want one parameter", got.parameters())
@@ -225,7 +225,7 @@ func (b bank) introspect(t *testing.T, token, accept string) reply {
 	must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", accept)
-	return w.browser().do(req)
+	return w.newBrowser().do(req)
 }
 
 // TestSignedIntrospection shows signed introspection responses (RFC 9701, section 5). A response is
@@ -233,7 +233,7 @@ func (b bank) introspect(t *testing.T, token, accept string) reply {
 // another kind of token.
 func TestSignedIntrospection(t *testing.T) {
 	w := newWorld(t)
-	b, other := w.bank(t, nil), w.bank(t, func(n *idp.Client) { n.IDTokenAlg = keys.PS256 })
+	b, other := w.newBank(t, nil), w.newBank(t, func(n *idp.Client) { n.IDTokenAlg = keys.PS256 })
 	token := text(b.post(t, "/oauth/token", b.redemption(b.code(t))).json(t)["access_token"])
 	const kind = "application/token-introspection+jwt"
 
@@ -305,7 +305,7 @@ func TestSignedIntrospection(t *testing.T) {
 func (w *world) verified(token string, alg jose.SignatureAlgorithm) (claims map[string]any) {
 	w.t.Helper()
 	var set jose.JSONWebKeySet
-	must(w.t, json.Unmarshal([]byte(w.browser().get("/oauth/jwks").body), &set))
+	must(w.t, json.Unmarshal([]byte(w.newBrowser().get("/oauth/jwks").body), &set))
 	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{alg})
 	must(w.t, err)
 	must(w.t, parsed.Claims(set, &claims))

@@ -27,10 +27,10 @@ func TestFormTokens(t *testing.T) {
 	c, _ := w.client(nil)
 	third, _ := w.client(func(c *idp.Client) { c.FirstParty = false })
 
-	b, other := w.browser(), w.browser()
+	b, other := w.newBrowser(), w.newBrowser()
 	b.code(c)
 	other.code(c)
-	d := w.device(w.tv())
+	d := w.newDevice(w.tv())
 
 	loginPage := "/login/oauth/authorize?" + request(c, "prompt", "login").Encode()
 	chooser := "/login/oauth/authorize?" + request(c, "prompt", "select_account").Encode()
@@ -66,7 +66,7 @@ func TestFormTokens(t *testing.T) {
 		// On the account page, a browser without cookies is asked to sign in.
 		if !strings.HasPrefix(tt.action, "/account/") {
 			form := with(formOf(t, b.get(tt.page), tt.action), tt.fields...)
-			wantStatus(t, tt.action+" without cookies", w.browser().post(tt.action, form), http.StatusForbidden)
+			wantStatus(t, tt.action+" without cookies", w.newBrowser().post(tt.action, form), http.StatusForbidden)
 		}
 		wantSignedIn(t, "the browser after "+tt.action, b, c, true)
 		wantSignedIn(t, "the other browser after "+tt.action, other, c, true)

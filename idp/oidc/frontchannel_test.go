@@ -45,7 +45,7 @@ func TestFrontchannelLogout(t *testing.T) {
 	front("https://app.example/unused")
 	plain, _ := w.client(withLogout)
 
-	b := w.browser()
+	b := w.newBrowser()
 	tokens := make(map[string]map[string]any)
 	for _, c := range []idp.Client{chat, mail, plain} {
 		tokens[c.ID] = w.redeem(c, b.code(c)).json(t)
@@ -84,7 +84,7 @@ func TestFrontchannelWithoutRedirect(t *testing.T) {
 		withLogout(n)
 		n.FrontchannelLogoutURI = "https://app.example/bye"
 	})
-	b := w.browser()
+	b := w.newBrowser()
 	w.redeem(c, b.code(c))
 
 	got := b.submit(b.get("/logout"))

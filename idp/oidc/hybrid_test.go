@@ -33,7 +33,7 @@ func TestHybrid(t *testing.T) {
 	} {
 		t.Run(responseType, func(t *testing.T) {
 			c, _ := w.client(withTypes(responseType))
-			b := w.browser()
+			b := w.newBrowser()
 			page := b.authorize(request(c, "response_type", responseType, "nonce", "n",
 				"scope", "openid profile offline_access"))
 			got := b.logIn(page, email, secret)
@@ -86,7 +86,7 @@ func wantPart(t *testing.T, name, value string, want bool) {
 func TestDirectToken(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withTypes("code token", "code"))
-	b := w.browser()
+	b := w.newBrowser()
 	got := b.logIn(b.authorize(request(c, "response_type", "code token", "scope", "openid email")), email, secret)
 	token := got.param("access_token")
 
@@ -112,10 +112,10 @@ func TestDirectToken(t *testing.T) {
 func TestDirectTokenRevoked(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withTypes("id_token token"))
-	b := w.browser()
+	b := w.newBrowser()
 	got := b.logIn(b.authorize(implicit(c, "response_type", "id_token token")), email, secret)
 	token := got.param("access_token")
-	w.browser().post("/oauth/revoke", url.Values{"client_id": {c.ID}, "token": {token}})
+	w.newBrowser().post("/oauth/revoke", url.Values{"client_id": {c.ID}, "token": {token}})
 	wantStatus(t, "userinfo with a revoked token", w.userinfo(token), http.StatusUnauthorized)
 }
 
@@ -154,7 +154,7 @@ func TestHybridErrors(t *testing.T) {
 			wantError: "unsupported_response_type",
 		},
 	} {
-		got := w.browser().authorize(tt.params)
+		got := w.newBrowser().authorize(tt.params)
 		wantParam(t, name, got, "error", tt.wantError)
 		for _, param := range []string{"code", "access_token", "id_token"} {
 			wantParam(t, name, got, param, "")

@@ -32,7 +32,7 @@ func TestImplicit(t *testing.T) {
 		"form_post": "",
 	} {
 		name := "the mode " + mode
-		b := w.browser()
+		b := w.newBrowser()
 		page := b.authorize(implicit(c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`))
 		got := b.logIn(page, email, secret)
 		wantSentTo(t, name, got, sentTo)
@@ -64,7 +64,7 @@ func TestImplicit(t *testing.T) {
 func TestImplicitErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
-	signedIn := w.browser()
+	signedIn := w.newBrowser()
 	signedIn.logIn(signedIn.authorize(implicit(c)), email, secret)
 
 	code := signedIn.authorize(request(c))
@@ -88,7 +88,7 @@ func TestImplicitErrors(t *testing.T) {
 			"unsupported_response_type",
 		},
 		{"an access token", signedIn, implicit(c, "response_type", "token"), "unsupported_response_type"},
-		{"nobody is signed in", w.browser(), implicit(c, "prompt", "none", "max_age", "0"), "login_required"},
+		{"nobody is signed in", w.newBrowser(), implicit(c, "prompt", "none", "max_age", "0"), "login_required"},
 	} {
 		got := tt.b.authorize(tt.params)
 		wantParam(t, tt.name, got, "error", tt.wantError)
@@ -100,7 +100,7 @@ func TestImplicitErrors(t *testing.T) {
 	}
 
 	both, _ := w.client(func(n *idp.Client) { n.ResponseTypes = []string{"code", "id_token"} })
-	if w.browser().code(both) == "" {
+	if w.newBrowser().code(both) == "" {
 		t.Error("a client of both flows gets no code")
 	}
 }
@@ -110,7 +110,7 @@ func TestImplicitErrors(t *testing.T) {
 func TestImplicitIsAGrant(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
-	b := w.browser()
+	b := w.newBrowser()
 	got := b.logIn(b.authorize(implicit(c, "scope", "openid offline_access")), email, secret)
 
 	logins, err := w.rows.ListLogins(t.Context(), w.project.ID, w.ada.ID, pages.Query{Size: 10})
@@ -142,7 +142,7 @@ func TestGrantNames(t *testing.T) {
 	var metadata struct {
 		Grants []string `json:"grant_types_supported"`
 	}
-	body := w.browser().get("/.well-known/openid-configuration").body
+	body := w.newBrowser().get("/.well-known/openid-configuration").body
 	must(t, json.Unmarshal([]byte(body), &metadata))
 
 	var names []string

@@ -22,7 +22,7 @@ func (w *world) invite(email string) string {
 // in the language of the link, and that only the browser that sent the form is signed in there.
 func TestInvitationRedirects(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	form := formOf(t, b.get(w.invite("grace@example.com")), "/invite")
 	form.Set("password", "granite-otter-nine")
 	client := *b.http
@@ -42,7 +42,7 @@ func TestInvitationRedirects(t *testing.T) {
 	for range 2 {
 		wantText(t, "the page after an invitation", b.get(accepted), button, "grace@example.com", inGerman)
 	}
-	other := w.browser().get(accepted)
+	other := w.newBrowser().get(accepted)
 	wantText(t, "the same page in another browser", other, `id="notice-account"`)
 	wantNoText(t, "the same page in another browser", other, "grace@example.com")
 	wantStatus(t, "the page of an unknown project", b.get("/invite/accepted?project=unknown"), http.StatusGone)
@@ -51,7 +51,7 @@ func TestInvitationRedirects(t *testing.T) {
 // TestInvitationLanguage shows that the language can be changed after a password was refused.
 func TestInvitationLanguage(t *testing.T) {
 	w := newWorld(t)
-	b := w.browser()
+	b := w.newBrowser()
 	form := formOf(t, b.get(w.invite("grace@example.com")), "/invite")
 	form.Set("password", "short")
 	refused := b.post("/invite", form)

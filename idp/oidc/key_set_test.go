@@ -82,7 +82,7 @@ func TestKeySets(t *testing.T) {
 // another, and that a removed key verifies nothing.
 func TestKeyAlgorithm(t *testing.T) {
 	w := newWorld(t)
-	p := w.party(t, jose.RS256)
+	p := w.newParty(t, jose.RS256)
 	p.c.JWKS = keySet(t, "PS256", map[string]crypto.Signer{p.kid: p.key})
 	must(t, w.rewrite(p.c))
 

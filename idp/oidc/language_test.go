@@ -12,7 +12,7 @@ import (
 
 // preferring returns a browser that sends this Accept-Language header.
 func (w *world) preferring(acceptLanguage string) *browser {
-	b := w.browser()
+	b := w.newBrowser()
 	b.http.Transport = languageSetter{RoundTripper: b.http.Transport, acceptLanguage: acceptLanguage}
 	return b
 }
@@ -86,7 +86,7 @@ func TestLanguageOfLinks(t *testing.T) {
 	}
 
 	token, path := send()
-	b := w.browser()
+	b := w.newBrowser()
 	wantText(t, "a link in a German email", b.get(path), inGerman, `action="/reset?ui_locales=de"`)
 	done := b.post("/reset?ui_locales=de", url.Values{"token": {token}, "password": {"granite-otter-nine"}})
 	wantText(t, "the page after the change", done, inGerman, `id="password-set"`)
@@ -101,7 +101,7 @@ func TestLanguageOfLinks(t *testing.T) {
 func TestLanguageSwitch(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 
 	page := b.authorize(request(c, "ui_locales", "de"))
 	back := "/login?id=" + hiddenID.FindStringSubmatch(page.body)[1]

@@ -27,7 +27,7 @@ func (b *browser) endSession(pairs ...string) reply {
 func TestLogout(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	set := w.redeem(c, b.code(c, "scope", "openid offline_access")).json(t)
 	hint := text(set["id_token"])
 	got := b.endSession("id_token_hint", hint, "post_logout_redirect_uri", goodbye, "state", "x y")
@@ -48,7 +48,7 @@ func TestLogout(t *testing.T) {
 func TestLogoutEndsCopiedCookies(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	b, thief := w.browser(), w.browser()
+	b, thief := w.newBrowser(), w.newBrowser()
 	set := w.redeem(c, b.code(c)).json(t)
 
 	home, err := url.Parse(w.url)
@@ -68,7 +68,7 @@ func TestLoginRenewsCookie(t *testing.T) {
 	c, _ := w.client(nil)
 	home, err := url.Parse(w.url)
 	must(t, err)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	cookie := func(b *browser) string {
 		for _, cookie := range b.http.Jar.Cookies(home) {
@@ -80,7 +80,7 @@ func TestLoginRenewsCookie(t *testing.T) {
 	}
 
 	planted := cookie(b)
-	victim := w.browser()
+	victim := w.newBrowser()
 	victim.http.Jar.SetCookies(home, []*http.Cookie{{Name: "selvage", Value: planted, Path: "/"}})
 	page := victim.authorize(request(c, "prompt", "login"))
 	victim.logIn(page, email, secret)
@@ -93,7 +93,7 @@ func TestLoginRenewsCookie(t *testing.T) {
 func TestLogoutAsks(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	w.redeem(c, b.code(c))
 
 	page := b.endSession()
@@ -125,7 +125,7 @@ func TestLogoutLooks(t *testing.T) {
 	_, err := w.fabric.Projects.Update(context.Background(), w.project.ID, fabric.ProjectChange{Color: &color})
 	must(t, err)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	w.redeem(c, b.code(c))
 
 	const sheet = `href="/brand/106040.css"`
@@ -150,7 +150,7 @@ func TestLogoutOfSomebodyElse(t *testing.T) {
 	c, _ := w.client(withLogout)
 	w.subscriber("bob@example.com")
 	hint := text(w.tokens(c)["id_token"])
-	b := w.browser()
+	b := w.newBrowser()
 	b.logIn(b.authorize(request(c)), "bob@example.com", secret)
 	got := b.endSession("id_token_hint", hint, "post_logout_redirect_uri", goodbye)
 	wantText(t, "ada's hint in bob's browser", got, `id="logout-confirm"`)
@@ -187,7 +187,7 @@ func TestLogoutRefuses(t *testing.T) {
 		"an access token as hint":  {"id_token_hint": {text(set["access_token"])}},
 		"a repeated parameter":     {"client_id": {c.ID, c.ID}},
 	} {
-		got := w.browser().get("/oauth/logout?" + params.Encode())
+		got := w.newBrowser().get("/oauth/logout?" + params.Encode())
 		wantStatus(t, name, got, http.StatusBadRequest)
 		if got.location != nil {
 			t.Errorf("%s: a redirect to %v, want none", name, got.location)
@@ -200,7 +200,7 @@ func TestLogoutRefuses(t *testing.T) {
 func TestLogoutByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	set := w.redeem(c, b.code(c)).json(t)
 	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
@@ -214,7 +214,7 @@ func TestLogoutByPost(t *testing.T) {
 	wantStatus(t, "userinfo after a POST without a hint", info, http.StatusOK)
 
 	form := url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}}
-	wantRedirect(t, "POST with a hint", w.browser().post("/oauth/logout", form), goodbye)
+	wantRedirect(t, "POST with a hint", w.newBrowser().post("/oauth/logout", form), goodbye)
 }
 
 // TestLogoutAfterHangUp shows that a logout is completed even if the caller disconnects.

@@ -55,8 +55,8 @@ func keySet(t testing.TB, alg string, keys map[string]crypto.Signer) json.RawMes
 	return raw
 }
 
-// party registers a service whose public key is stored with the client.
-func (w *world) party(t *testing.T, alg jose.SignatureAlgorithm) party {
+// newParty registers a service whose public key is stored with the client.
+func (w *world) newParty(t *testing.T, alg jose.SignatureAlgorithm) party {
 	t.Helper()
 	p := party{w: w, kid: "k1", alg: alg, key: newKey(t, alg)}
 	p.c, _ = w.client(func(n *idp.Client) {
@@ -124,5 +124,5 @@ func (p party) ask(assertion string, pairs ...string) reply {
 		"client_assertion":      {assertion},
 		"client_assertion_type": {idp.AssertionType},
 	}
-	return p.w.browser().post("/oauth/token", with(form, pairs...))
+	return p.w.newBrowser().post("/oauth/token", with(form, pairs...))
 }

@@ -48,13 +48,13 @@ func TestLoginWithPasskey(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	device := w.passkey(w.ada.ID)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.authorize(request(c))
 	credential := string(device.Get(page.options(t)))
 	acr, amr := w.proven(c, b.logInByPasskey(page, credential))
 	wantProven(t, "only a passkey", acr, amr, "hwk", "user", "pop", "mfa")
 
-	other := w.browser()
+	other := w.newBrowser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
 	credential = string(device.Get(page.options(t)))
 	acr, amr = w.proven(c, other.form(page, "/login/factor", "with", "passkey", "credential", credential))
@@ -72,7 +72,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	must(t, err)
 	foreign, _ := w.client(func(c *idp.Client) { c.ProjectID = elsewhere.ID })
 
-	b, other := w.browser(), w.browser()
+	b, other := w.newBrowser(), w.newBrowser()
 	page, strange := b.authorize(request(c)), other.authorize(request(c))
 	credential := func(device *factortest.Authenticator, page reply) string {
 		return string(device.Get(page.options(t)))
@@ -115,7 +115,7 @@ func TestPasskeysAreCounted(t *testing.T) {
 	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Hour}})
 	c, _ := w.client(nil)
 
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.authorize(request(c))
 	for range 2 {
 		wantStatus(t, "a refused passkey", b.logInByPasskey(page, "{}"), http.StatusUnprocessableEntity)
@@ -132,7 +132,7 @@ func TestOnlyPasskeyStays(t *testing.T) {
 	must(t, err)
 
 	device := w.passkey(grace.ID)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.get("/account?project=" + w.project.ID)
 	page = b.logInByPasskey(page, string(device.Get(page.options(t))))
 	wantText(t, "a login without a password", page, `id="account-page"`)

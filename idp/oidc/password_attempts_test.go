@@ -51,13 +51,13 @@ func TestThrottled(t *testing.T) {
 	// Start right after a full minute, so that the displayed time is known.
 	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now()))
 	start := w.now()
-	known := w.browser().guesses(c, email, 3)
+	known := w.newBrowser().guesses(c, email, 3)
 	until := start.Add(5 * time.Minute).UTC().Truncate(time.Minute).Format("15:04")
 	wantText(t, "the page after too many guesses", known,
 		`>Too many attempts. Wait until `+until+` UTC (4 minutes), or reset your password.<`, `value="`+email+`"`)
 
 	// The response for an unknown account has the same text.
-	unknown := w.browser().guesses(c, "nobody@example.com", 3)
+	unknown := w.newBrowser().guesses(c, "nobody@example.com", 3)
 	masked := func(page reply, email string) string {
 		id := hiddenID.FindStringSubmatch(page.body)[1]
 		return strings.NewReplacer(email, "EMAIL", id, "ID").Replace(noChallenge(page.body))
@@ -68,7 +68,7 @@ func TestThrottled(t *testing.T) {
 
 	// Other spellings of the email address count as the same account.
 	for _, spelled := range []string{email, strings.ToUpper(email), " " + email + " "} {
-		other := w.browser()
+		other := w.newBrowser()
 		got := other.logIn(other.authorize(request(c)), spelled, secret)
 		wantStatus(t, "the right password of "+spelled+" at a throttled account", got, http.StatusTooManyRequests)
 	}
@@ -77,14 +77,14 @@ func TestThrottled(t *testing.T) {
 	// passwords count.
 	w.pass(4 * time.Minute)
 	for range 5 {
-		if got := w.browser().code(c); got == "" {
+		if got := w.newBrowser().code(c); got == "" {
 			t.Error("the right password after the wait is refused")
 		}
 	}
 
-	w.browser().guesses(c, email, 1)
+	w.newBrowser().guesses(c, email, 1)
 	must(t, w.idp.Attempts.Unlock(t.Context(), w.ada))
-	w.browser().guesses(c, email, 3)
+	w.newBrowser().guesses(c, email, 3)
 }
 
 // TestParallelGuesses shows that the limit also applies to 64 concurrent guesses on several nodes.
@@ -134,7 +134,7 @@ func TestThrottledCurrent(t *testing.T) {
 		}
 	}
 
-	b := w.browser()
+	b := w.newBrowser()
 	got := b.onPage(b.account(), "/account/password", "current", secret, "password", "another-lantern-9")
 	wantStatus(t, "the right password after wrong ones", got, http.StatusTooManyRequests)
 	wantText(t, "the right password after wrong ones", got, "Too many attempts. Wait until")
@@ -146,7 +146,7 @@ func TestThrottledCurrent(t *testing.T) {
 func TestPasswordAsEmail(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 
 	for range 2 {
 		b.logIn(b.authorize(request(c)), "Tr0ub4dor@3horses.example", secret)

@@ -17,7 +17,7 @@ import (
 // push pushes an authorization request for a public client.
 func (w *world) push(c idp.Client, pairs ...string) reply {
 	w.t.Helper()
-	return w.browser().post("/oauth/par", request(c, pairs...))
+	return w.newBrowser().post("/oauth/par", request(c, pairs...))
 }
 
 // pushed returns the request_uri of a pushed request.
@@ -54,7 +54,7 @@ func TestPush(t *testing.T) {
 		t.Fatalf("the request_uri is %s, want a URN for request URIs", uri)
 	}
 
-	b := w.browser()
+	b := w.newBrowser()
 	b.authorize(reference(c, uri))
 	page := b.authorize(with(reference(c, uri), "state", "outside", "redirect_uri", "https://evil.example/"))
 	w.pass(2 * time.Minute) // a person may take longer than the lifetime of the request_uri
@@ -80,7 +80,7 @@ func TestPushedOnce(t *testing.T) {
 	uri := w.pushed(c)
 	browsers := make([]*browser, 8)
 	for i := range browsers {
-		browsers[i] = w.browser()
+		browsers[i] = w.newBrowser()
 		browsers[i].code(c) // signed in
 	}
 
@@ -134,7 +134,7 @@ func TestPushErrors(t *testing.T) {
 		"a client that is not known":  {request(c, "client_id", "x"), "invalid_client"},
 		"a secret of a public client": {request(c, "client_secret", "x"), "invalid_client"},
 	} {
-		got := w.browser().post("/oauth/par", tt.params)
+		got := w.newBrowser().post("/oauth/par", tt.params)
 		wantError(t, name, got, tt.wantError)
 		if got.status < 400 || got.status > 499 {
 			t.Errorf("%s: status %d, want an error of the client", name, got.status)
@@ -148,30 +148,30 @@ func TestPushErrors(t *testing.T) {
 		"short":             reference(c, uri[:len(uri)-1]),
 		"with a request":    with(reference(c, uri), "request", "a.b.c"),
 	} {
-		got := w.browser().authorize(params)
+		got := w.newBrowser().authorize(params)
 		wantStatus(t, "a request_uri "+name, got, http.StatusBadRequest)
 		wantText(t, "a request_uri "+name, got, `id="error-page"`)
 	}
 
 	w.pass(91 * time.Second)
-	expired := w.browser().authorize(reference(c, uri))
+	expired := w.newBrowser().authorize(reference(c, uri))
 	wantStatus(t, "an expired request_uri", expired, http.StatusBadRequest)
 	if expired.location != nil {
 		t.Errorf("an expired request_uri redirects to %v, want a page", expired.location)
 	}
 
-	wantStatus(t, "GET", w.browser().get("/oauth/par"), http.StatusMethodNotAllowed)
+	wantStatus(t, "GET", w.newBrowser().get("/oauth/par"), http.StatusMethodNotAllowed)
 }
 
 // TestPushRequired shows that a client that must push its requests cannot send them in another way.
 func TestPushRequired(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.RequirePushed = true })
-	direct := w.browser().authorize(request(c))
+	direct := w.newBrowser().authorize(request(c))
 	wantParam(t, "a request that is not pushed", direct, "error", "invalid_request")
 	wantParam(t, "a request that is not pushed", direct, "state", "s")
 
-	b := w.browser()
+	b := w.newBrowser()
 	pushed := b.logIn(b.authorize(reference(c, w.pushed(c))), email, secret)
 	wantCode(t, "a pushed request", pushed)
 }

@@ -258,7 +258,7 @@ func TestEndedUnheard(t *testing.T) {
 	} {
 		w := newWorld(t)
 		c, _ := w.client(nil)
-		b := w.browser()
+		b := w.newBrowser()
 		code := b.code(c)
 		refresh := text(w.redeem(c, b.code(c)).json(t)["refresh_token"])
 		must(t, end(w, revocation.Revocation{

@@ -74,7 +74,7 @@ type standing struct {
 	at time.Time
 }
 
-func (w *world) standing() *standing {
+func (w *world) newStanding() *standing {
 	s := &standing{at: w.now()}
 	config := w.idp.Config
 	config.Now = func() time.Time { return s.at }
@@ -93,7 +93,7 @@ func (s *standing) verify(t *testing.T, p party) error {
 // removed keys stop working, and how long an unreachable host is tolerated.
 func TestRemoteKeys(t *testing.T) {
 	w, host := newWorld(t), newPublisher(t)
-	p, node := w.remoteParty(t, host.url), w.standing()
+	p, node := w.remoteParty(t, host.url), w.newStanding()
 	host.publish(http.StatusOK, p.set(t))
 	wantReads := func(name string, want int64) {
 		t.Helper()
@@ -149,7 +149,7 @@ func TestRemoteKeys(t *testing.T) {
 // TestUnknownKids shows that invented kids do not cause a flood of requests to the client's host.
 func TestUnknownKids(t *testing.T) {
 	w, host := newWorld(t), newPublisher(t)
-	p, node := w.remoteParty(t, host.url), w.standing()
+	p, node := w.remoteParty(t, host.url), w.newStanding()
 	host.publish(http.StatusOK, p.set(t))
 	must(t, node.verify(t, p))
 

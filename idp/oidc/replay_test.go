@@ -22,7 +22,7 @@ func (b bank) asserted(t *testing.T, form url.Values) url.Values {
 // This is also true after the session store was emptied.
 func TestReplayedRedemption(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, nil)
+	b := w.newBank(t, nil)
 	form, proof := b.asserted(t, b.redemption(b.code(t))), b.tokenProof()
 	set := w.postProven("/oauth/token", proof, form).json(t)
 	token := text(set["access_token"])
@@ -57,7 +57,7 @@ func TestReplayedRedemption(t *testing.T) {
 // and that these tokens are valid.
 func TestConcurrentReplays(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, nil)
+	b := w.newBank(t, nil)
 	form, proof := b.asserted(t, b.redemption(b.code(t))), b.tokenProof()
 
 	replies := make([]reply, 8)
@@ -88,7 +88,7 @@ func TestConcurrentReplays(t *testing.T) {
 // rotated.
 func TestReplayedRefresh(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, nil)
+	b := w.newBank(t, nil)
 	token := text(b.post(t, "/oauth/token", b.redemption(b.code(t))).json(t)["refresh_token"])
 	kept := b.asserted(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
 	proof := b.tokenProof()
@@ -97,8 +97,8 @@ func TestReplayedRefresh(t *testing.T) {
 	wantStatus(t, "the bank's next refresh", b.post(t, "/oauth/token", kept), http.StatusOK)
 
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "offline_access"} })
-	app := w.holder()
-	first := app.tokens(c, w.browser().code(c, "scope", "openid offline_access")).json(t)
+	app := w.newHolder()
+	first := app.tokens(c, w.newBrowser().code(c, "scope", "openid offline_access")).json(t)
 	form := url.Values{
 		"grant_type":    {"refresh_token"},
 		"client_id":     {c.ID},
@@ -122,7 +122,7 @@ func TestReplayedRefresh(t *testing.T) {
 func TestInventedCodeWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "offline_access"} })
-	proof := w.holder().tokenProof()
+	proof := w.newHolder().tokenProof()
 	redeem := func(code string, pairs ...string) reply {
 		return w.postProven("/oauth/token", proof, with(redemption(c, code), pairs...))
 	}
@@ -143,7 +143,7 @@ func TestInventedCodeWritesNothing(t *testing.T) {
 		wantError(t, name, got, "invalid_grant")
 	}
 
-	code := w.browser().code(c, "scope", "openid offline_access")
+	code := w.newBrowser().code(c, "scope", "openid offline_access")
 	refused := redeem(code, "code_verifier", strings.Repeat("x", 43))
 	wantError(t, "the wrong verifier", refused, "invalid_grant")
 	wantError(t, "the proof of a refused request with a real code", redeem(code), "invalid_dpop_proof")
@@ -152,7 +152,7 @@ func TestInventedCodeWritesNothing(t *testing.T) {
 // TestRefusedRequestUsesUp shows that a refused request uses up its assertion and its proof.
 func TestRefusedRequestUsesUp(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, nil)
+	b := w.newBank(t, nil)
 	for name, form := range map[string]url.Values{
 		"an unknown code":       b.redemption("x"),
 		"an old refresh token":  {"grant_type": {"refresh_token"}, "refresh_token": {"x"}},
@@ -187,7 +187,7 @@ func TestPushedForms(t *testing.T) {
 		"a short request": {state: "s", wantSealed: true},
 		"a long request":  {state: strings.Repeat("s", 600), wantSealed: false},
 	} {
-		uri, b := w.pushed(c, "state", tt.state), w.browser()
+		uri, b := w.pushed(c, "state", tt.state), w.newBrowser()
 		if sealed := strings.Contains(uri, ".."); sealed != tt.wantSealed {
 			t.Errorf("%s is stored in its reference: %t, want %t; it is %s", name, sealed, tt.wantSealed, uri)
 		}
@@ -203,7 +203,7 @@ func TestPushedForms(t *testing.T) {
 	}
 
 	other, _ := w.client(nil)
-	stolen := w.browser().authorize(reference(other, w.pushed(c)))
+	stolen := w.newBrowser().authorize(reference(other, w.pushed(c)))
 	wantStatus(t, "a reference of another client", stolen, http.StatusBadRequest)
 	if stolen.location != nil {
 		t.Errorf("a reference of another client redirects to %v, want a page", stolen.location)

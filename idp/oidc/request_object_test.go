@@ -45,7 +45,7 @@ func (p party) object(pairs ...any) map[string]any {
 func TestRequestObject(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, nil)
-	b := w.browser()
+	b := w.newBrowser()
 	claims := p.object(
 		"state", "inside",
 		"scope", "openid email",
@@ -98,12 +98,12 @@ func TestRequestObjectErrors(t *testing.T) {
 		"with an unknown response": {p.sign(t, p.object("response_type", "none")), "unsupported_response_type"},
 		"without a challenge":      {p.sign(t, p.object("code_challenge", nil)), "invalid_request"},
 	} {
-		got := w.browser().authorize(request(p.c, "request", tt.object))
+		got := w.newBrowser().authorize(request(p.c, "request", tt.object))
 		wantParam(t, "an object "+name, got, "error", tt.wantError)
 		wantParam(t, "an object "+name, got, "state", "s")
 	}
 
-	withoutKeys := w.browser().authorize(request(unkeyed, "request", good))
+	withoutKeys := w.newBrowser().authorize(request(unkeyed, "request", good))
 	wantParam(t, "a client without keys", withoutKeys, "error", "request_not_supported")
 
 	// The browser is not redirected if the redirect URI outside the object is missing, or if the
@@ -113,7 +113,7 @@ func TestRequestObjectErrors(t *testing.T) {
 		"a foreign address inside":        p.sign(t, p.object("redirect_uri", "https://evil.example/")),
 		"no address at all":               p.sign(t, p.object("redirect_uri", nil)),
 	} {
-		got := w.browser().authorize(request(p.c, "redirect_uri", "", "request", object))
+		got := w.newBrowser().authorize(request(p.c, "redirect_uri", "", "request", object))
 		wantStatus(t, name, got, http.StatusBadRequest)
 		if got.location != nil {
 			t.Errorf("%s: a redirect to %v, want none", name, got.location)
@@ -134,7 +134,7 @@ func none(t *testing.T, claims map[string]any) string {
 func TestRequestObjectRequired(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, func(n *idp.Client) { n.RequireObject = true })
-	wantParam(t, "not signed", w.browser().authorize(request(p.c)), "error", "invalid_request")
+	wantParam(t, "not signed", w.newBrowser().authorize(request(p.c)), "error", "invalid_request")
 	wantError(t, "pushed, not signed", w.push(p.c), "invalid_request")
 
 	late := w.now().Add(time.Hour + time.Minute).Unix()
@@ -145,10 +145,10 @@ func TestRequestObjectRequired(t *testing.T) {
 		"no iss":             p.object("iss", nil),
 		"valid for too long": p.object("exp", late),
 	} {
-		got := w.browser().authorize(request(p.c, "request", p.sign(t, claims)))
+		got := w.newBrowser().authorize(request(p.c, "request", p.sign(t, claims)))
 		wantParam(t, name, got, "error", "invalid_request_object")
 	}
-	page := w.browser().authorize(request(p.c, "request", p.sign(t, p.object())))
+	page := w.newBrowser().authorize(request(p.c, "request", p.sign(t, p.object())))
 	wantStatus(t, "a complete object", page, http.StatusOK)
 }
 
@@ -165,21 +165,21 @@ func TestRequestURI(t *testing.T) {
 	p := w.signer(t, func(n *idp.Client) { n.RequestURIs = []string{srv.URL + "/object"} })
 
 	body = p.sign(t, p.object("state", "fetched")) + "\n"
-	b := w.browser()
+	b := w.newBrowser()
 	got := b.logIn(b.authorize(reference(p.c, srv.URL+"/object")), email, secret)
 	wantCode(t, "a fetched object", got)
 	wantParam(t, "a fetched object", got, "state", "fetched")
 
 	fetched = 0
 	for _, uri := range []string{srv.URL + "/other", srv.URL + "/object#x", "http://169.254.169.254/"} {
-		got := w.browser().authorize(request(p.c, "request_uri", uri))
+		got := w.newBrowser().authorize(request(p.c, "request_uri", uri))
 		wantParam(t, uri, got, "error", "invalid_request_uri")
 	}
 	if fetched != 0 {
 		t.Errorf("%d URLs that are not registered were fetched, want none", fetched)
 	}
 	body = strings.Repeat("x", 17<<10)
-	long := w.browser().authorize(request(p.c, "request_uri", srv.URL+"/object"))
+	long := w.newBrowser().authorize(request(p.c, "request_uri", srv.URL+"/object"))
 	wantParam(t, "a request object of 17 KiB", long, "error", "invalid_request_uri")
 }
 
@@ -187,7 +187,7 @@ func TestRequestURI(t *testing.T) {
 func TestSignedResponse(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.ResponseAlg = "ES256" })
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	for mode, sentTo := range map[string]string{ // "" means a form
 		"jwt":           callback + "?",
@@ -208,7 +208,7 @@ func TestSignedResponse(t *testing.T) {
 	}
 
 	signed := b.authorize(request(c, "response_mode", "jwt")).param("response")
-	other := w.browser().authorize(request(c, "id_token_hint", signed, "prompt", "none"))
+	other := w.newBrowser().authorize(request(c, "id_token_hint", signed, "prompt", "none"))
 	wantParam(t, "a response as a hint", other, "error", "login_required")
 	wantStatus(t, "redeeming", w.redeem(c, text(payload(t, signed)["code"])), http.StatusOK)
 	wantStatus(t, "a response as an access token", w.userinfo(signed), http.StatusUnauthorized)

@@ -22,7 +22,7 @@ func TestResource(t *testing.T) {
 	send := func(path string, form url.Values) reply {
 		form.Set("client_id", c.ID)
 		form.Set("client_secret", clientSecret)
-		return w.browser().post(path, form)
+		return w.newBrowser().post(path, form)
 	}
 	ask := func(resources ...string) reply {
 		return send("/oauth/token", url.Values{"grant_type": {"client_credentials"}, "resource": resources})
@@ -95,7 +95,7 @@ func TestResourceOfGrant(t *testing.T) {
 		return payload(t, text(got.json(t)["access_token"]))["aud"]
 	}
 
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 	// grant returns a code for resources, and redeem requests a token for others with it.
 	grant := func(resources ...string) string {
@@ -106,7 +106,7 @@ func TestResourceOfGrant(t *testing.T) {
 	redeem := func(code string, resources ...string) reply {
 		form := redemption(c, code)
 		form["resource"] = resources
-		return w.browser().post("/oauth/token", form)
+		return w.newBrowser().post("/oauth/token", form)
 	}
 
 	for _, tt := range []struct {
@@ -155,7 +155,7 @@ func TestResourceIsARight(t *testing.T) {
 		n.AccessToken, n.Resources, n.FirstParty = idp.JWTToken, []string{billing}, false
 	})
 
-	b := w.browser()
+	b := w.newBrowser()
 	b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow")
 	page := b.authorize(request(c, "resource", billing))
 	wantText(t, "a request for a resource", page, "Act on your behalf at "+billing)

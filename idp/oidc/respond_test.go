@@ -15,7 +15,7 @@ func TestResponseModes(t *testing.T) {
 	w := newWorld(t)
 	const registered = callback + "?a=b"
 	c, _ := w.client(func(n *idp.Client) { n.RedirectURIs = []string{registered} })
-	b := w.browser()
+	b := w.newBrowser()
 
 	const (
 		query    = registered + "&"
@@ -115,7 +115,7 @@ func TestRequestObjectRefused(t *testing.T) {
 		"not base64":  {object: "x.!.z", wantStatus: redirect},
 		"not a token": {object: "x.y", wantStatus: redirect},
 	} {
-		got := w.browser().authorize(request(c, "state", tt.state, "response_mode", tt.mode, "request", tt.object))
+		got := w.newBrowser().authorize(request(c, "state", tt.state, "response_mode", tt.mode, "request", tt.object))
 		wantStatus(t, name, got, tt.wantStatus)
 		wantParam(t, name, got, "error", "request_not_supported")
 		wantParam(t, name, got, "state", tt.wantState)
@@ -127,7 +127,7 @@ func TestResponseModeOfDenial(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	for mode, want := range map[string]int{"fragment": http.StatusSeeOther, "form_post": http.StatusOK} {
-		b := w.browser()
+		b := w.newBrowser()
 		page := b.logIn(b.authorize(request(c, "response_mode", mode)), email, secret)
 		got := b.consent(page, "deny")
 		wantStatus(t, "a denial in the mode "+mode, got, want)
@@ -140,7 +140,7 @@ func TestResponseModeOfDenial(t *testing.T) {
 func TestFormPostLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(c)
 
 	for _, state := range []string{
@@ -184,7 +184,7 @@ func TestFormPostLimits(t *testing.T) {
 func TestFraming(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 
 	// Nobody is signed in for the first answer.
 	for _, answer := range []string{"error", "code"} {
@@ -218,10 +218,10 @@ func TestPageHeaders(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	for name, got := range map[string]reply{
-		"the login page":                 w.browser().authorize(request(c)),
-		"the page of an unknown request": w.browser().get("/login?id=x"),
-		"the logout page":                w.browser().get("/logout"),
-		"the page of a missing client":   w.browser().get("/login/oauth/authorize"),
+		"the login page":                 w.newBrowser().authorize(request(c)),
+		"the page of an unknown request": w.newBrowser().get("/login?id=x"),
+		"the logout page":                w.newBrowser().get("/logout"),
+		"the page of a missing client":   w.newBrowser().get("/login/oauth/authorize"),
 	} {
 		wantFramers(t, name, got, "'none'")
 		wantHeader(t, name, got, "Cache-Control", "no-store")
@@ -248,11 +248,11 @@ func wantFramers(t *testing.T, name string, got reply, framers string) {
 // section 5.2, even if it quotes the client.
 func TestDescriptions(t *testing.T) {
 	w := newWorld(t)
-	b := w.bank(t, nil)
+	b := w.newBank(t, nil)
 	b.kid = "k\"\\é"
 	refused := b.post(t, "/oauth/par", request(b.c)).json(t)
 	c, _ := w.client(nil)
-	sent := w.browser().authorize(request(c, "scope", "openid \"\\é"))
+	sent := w.newBrowser().authorize(request(c, "scope", "openid \"\\é"))
 
 	quoting := text(refused["error_description"])
 	for name, description := range map[string]string{

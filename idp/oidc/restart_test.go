@@ -13,7 +13,7 @@ import (
 func TestBeginAgain(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b, other := w.browser(), w.browser()
+	b, other := w.newBrowser(), w.newBrowser()
 
 	page := b.authorize(request(c))
 	wantNoText(t, "a first login page", page, "login-again")
@@ -53,7 +53,7 @@ func TestBeginAgain(t *testing.T) {
 func TestForgotKeepsEmail(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	id := hiddenID.FindStringSubmatch(b.authorize(request(c)).body)[1]
 	got := b.post("/login", url.Values{
 		"id":       {id},

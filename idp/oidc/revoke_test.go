@@ -20,7 +20,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 		other, otherSecret := w.client(func(n *idp.Client) { n.Type = idp.Web })
 		owner, stranger := basic(c.ID, clientSecret), basic(other.ID, otherSecret)
 
-		code := w.browser().code(c, "scope", "openid offline_access")
+		code := w.newBrowser().code(c, "scope", "openid offline_access")
 		redeemed := with(redemption(c, code), "client_id", "")
 		tokens := w.post("/oauth/token", redeemed, "Authorization", owner).json(t)
 		access, refresh := text(tokens["access_token"]), text(tokens["refresh_token"])
@@ -109,7 +109,7 @@ func TestSubscriberEnds(t *testing.T) {
 		},
 	} {
 		sub := w.subscriber(strings.ReplaceAll(name, " ", "") + "@example.com")
-		b := w.browser()
+		b := w.newBrowser()
 		tokens := w.redeem(c, b.logIn(b.authorize(request(c)), sub.Email, secret).param("code")).json(t)
 		must(t, end(sub.ID))
 

@@ -28,8 +28,8 @@ type rp struct {
 	tokens []string
 }
 
-// rp registers a client that receives logouts.
-func (w *world) rp(change func(*idp.Client)) *rp {
+// newRP registers a client that receives logouts.
+func (w *world) newRP(change func(*idp.Client)) *rp {
 	w.t.Helper()
 	r := &rp{w: w, status: http.StatusOK}
 	srv := httptest.NewServer(r)

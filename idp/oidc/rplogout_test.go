@@ -103,7 +103,7 @@ func TestRPInitiatedLogout(t *testing.T) {
 		},
 	} {
 		t.Run(plan+tt.module, func(t *testing.T) {
-			b := w.browser()
+			b := w.newBrowser()
 			params := url.Values{
 				"id_token_hint":            {text(w.redeem(c, b.code(c)).json(t)["id_token"])},
 				"post_logout_redirect_uri": {goodbye},
@@ -124,7 +124,7 @@ func TestRPInitiatedLogout(t *testing.T) {
 	}
 
 	t.Run(plan+"-discovery-endpoint-verification", func(t *testing.T) {
-		doc := w.browser().get("/.well-known/openid-configuration").json(t)
+		doc := w.newBrowser().get("/.well-known/openid-configuration").json(t)
 		wantMembers(t, "the metadata", doc, map[string]any{"end_session_endpoint": w.url + "/oauth/logout"})
 	})
 }
@@ -174,7 +174,7 @@ func TestLogoutFault(t *testing.T) {
 			wantText: requestFault,
 		},
 	} {
-		got := w.browser().get("/oauth/logout?" + tt.params.Encode())
+		got := w.newBrowser().get("/oauth/logout?" + tt.params.Encode())
 		wantText(t, name, got, tt.wantText)
 		for _, other := range []string{appFault, addressFault, requestFault} {
 			if other != tt.wantText {
@@ -189,7 +189,7 @@ func TestLogoutFault(t *testing.T) {
 func TestLogoutOfAnOlderLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	before := w.redeem(c, b.code(c)).json(t)
 	page := b.authorize(request(c, "prompt", "login"))
 	after := w.redeem(c, b.logIn(page, email, secret).param("code")).json(t)

@@ -38,7 +38,7 @@ func TestSessionState(t *testing.T) {
 	const origin = "https://app.example"
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.authorize(request(c))
 	state := b.logIn(page, email, secret).param("session_state")
 	if !isUnchanged(c.ID, origin, b.browserState(), state) {
@@ -72,7 +72,7 @@ func TestNoSessionState(t *testing.T) {
 		n.Type, n.RedirectURIs = idp.Native, []string{"com.example.app:/cb"}
 	})
 	spa, _ := w.client(nil)
-	b := w.browser()
+	b := w.newBrowser()
 	b.code(spa)
 
 	for name, params := range map[string]url.Values{
@@ -89,7 +89,7 @@ func TestNoSessionState(t *testing.T) {
 // TestCheckSession shows that the page that compares session states is the only page that any site
 // may have in a frame.
 func TestCheckSession(t *testing.T) {
-	b := newWorld(t).browser()
+	b := newWorld(t).newBrowser()
 	doc := b.get("/.well-known/openid-configuration").json(t)
 	wantMembers(t, "the metadata", doc, map[string]any{"check_session_iframe": b.w.url + "/oauth/check-session"})
 

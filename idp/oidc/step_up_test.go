@@ -20,7 +20,7 @@ func TestStepUp(t *testing.T) {
 		{param: "claims", value: `{"id_token":{"acr":{"essential":true,"value":"2"}}}`},
 	} {
 		_ = w.idp.Factors.Remove(t.Context(), idp.OwnerOf(w.ada.ID), w.appID())
-		b := w.browser()
+		b := w.newBrowser()
 		low := idClaims(t, w.redeem(c, b.code(c)).json(t))
 		before := b.cookie()
 		key := w.app()

@@ -29,7 +29,7 @@ func TestPairwise(t *testing.T) {
 	w := newWorld(t)
 	app, sister := w.pairwise(callback), w.pairwise("https://app.example/sister")
 	other := w.pairwise("https://other.example/cb")
-	b := w.browser()
+	b := w.newBrowser()
 	subs := make(map[string]string) // by client
 	sids := make(map[string]string) // by client
 	var login string                // ID of the login
@@ -127,7 +127,7 @@ func wantPairwiseLogout(t *testing.T, w *world, c idp.Client, login, sub, sid st
 func TestPairwiseHint(t *testing.T) {
 	w := newWorld(t)
 	app := w.pairwise(callback)
-	b := w.browser()
+	b := w.newBrowser()
 	tokens := w.redeem(app, b.code(app)).json(t)
 	opened, err := w.idp.Tokens.Open(t.Context(), text(tokens["access_token"]))
 	must(t, err)

@@ -100,7 +100,7 @@ func TestRedeemRefuses(t *testing.T) {
 	})
 
 	// The refused redemptions do not use up the code.
-	code := w.browser().code(c)
+	code := w.newBrowser().code(c)
 	for _, tt := range []struct{ name, param, value string }{
 		{"another client", "client_id", other.ID},
 		{"another redirect_uri", "redirect_uri", "https://app.example/other"},
@@ -121,7 +121,7 @@ func TestRedeemRefuses(t *testing.T) {
 
 	// If the request had no challenge, the redemption must have a redirect_uri and must not have a
 	// verifier.
-	code = w.browser().code(confidential, "code_challenge", "", "code_challenge_method", "")
+	code = w.newBrowser().code(confidential, "code_challenge", "", "code_challenge_method", "")
 	got := w.redeem(confidential, code, "client_secret", clientSecret)
 	wantError(t, "a verifier without a challenge", got, "invalid_grant")
 	got = w.redeem(confidential, code, "client_secret", clientSecret, "code_verifier", "", "redirect_uri", "")
@@ -129,11 +129,11 @@ func TestRedeemRefuses(t *testing.T) {
 	got = w.redeem(confidential, code, "client_secret", clientSecret, "code_verifier", "")
 	wantStatus(t, "PKCE omitted where it is optional", got, http.StatusOK)
 
-	got = w.redeem(c, w.browser().code(c), "redirect_uri", "")
+	got = w.redeem(c, w.newBrowser().code(c), "redirect_uri", "")
 	wantStatus(t, "redirect_uri omitted with PKCE", got, http.StatusOK)
 
 	// A code is valid for a minute.
-	code = w.browser().code(c)
+	code = w.newBrowser().code(c)
 	w.pass(61 * time.Second)
 	wantError(t, "a code 61 seconds old", w.redeem(c, code), "invalid_grant")
 }
@@ -144,7 +144,7 @@ func TestCodeReplay(t *testing.T) {
 	w := newWorld(t)
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
 		c, _ := w.client(func(n *idp.Client) { n.AccessToken = format })
-		code := w.browser().code(c, "scope", "openid offline_access")
+		code := w.newBrowser().code(c, "scope", "openid offline_access")
 		first := w.redeem(c, code).json(t)
 
 		before := w.userinfo(text(first["access_token"]))
@@ -162,7 +162,7 @@ func TestCodeReplay(t *testing.T) {
 func TestParallel(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	code := w.browser().code(c)
+	code := w.newBrowser().code(c)
 
 	var redemptions sync.WaitGroup
 	var succeeded atomic.Int32
@@ -188,7 +188,7 @@ func (w *world) post(path string, form url.Values, headers ...string) reply {
 	for pair := range slices.Chunk(headers, 2) {
 		req.Header.Add(pair[0], pair[1])
 	}
-	return w.browser().do(req)
+	return w.newBrowser().do(req)
 }
 
 // TestTokenRequestShape shows which token requests are rejected because of their format alone.
@@ -232,7 +232,7 @@ func TestTokenRequestShape(t *testing.T) {
 		if tt.contentType != "" {
 			req.Header.Set("Content-Type", tt.contentType)
 		}
-		wantStatus(t, tt.name, w.browser().do(req), tt.wantStatus)
+		wantStatus(t, tt.name, w.newBrowser().do(req), tt.wantStatus)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestMobileLegacy(t *testing.T) {
 		n.RedirectURIs = []string{"com.dialer.app://oauth-callback"}
 	})
 
-	b := w.browser()
+	b := w.newBrowser()
 	params := url.Values{"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "code_challenge": {challenge}}
 	code := b.logIn(b.authorize(params), email, secret).param("code")
 	got := w.send("POST", "/oauth/token", "", map[string]string{
@@ -277,7 +277,7 @@ func TestNarrowedClient(t *testing.T) {
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "email", "Voice"} })
 	set := w.tokens(c, "scope", "openid email Voice")
 
-	b := w.browser()
+	b := w.newBrowser()
 	page := b.authorize(request(c))
 	c.Scopes = []string{"openid", "email"}
 	c.RedirectURIs = []string{"https://app.example/moved"}

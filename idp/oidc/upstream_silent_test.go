@@ -32,7 +32,7 @@ func TestUpstreamSilent(t *testing.T) {
 		{name: "no auth_time, within max_age", change: undated, request: maxAge},
 		{name: "no auth_time, with prompt=login", change: undated, request: promptLogin, wantRecent: true},
 	} {
-		b := f.browser()
+		b := f.newBrowser()
 		wantCode(t, tt.name, f.forgeIn(b, fg, tt.change, tt.request...))
 
 		// The second round follows a loss of the session store.
@@ -56,7 +56,7 @@ func TestUpstreamSilent(t *testing.T) {
 func TestUpstreamSilentEnrol(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)
-	b := f.browser()
+	b := f.newBrowser()
 	page := f.forgeIn(b, fg, func(map[string]any) {}, "acr_values", "2")
 	wantNoText(t, "a silent login", page, "Set up a second factor")
 

@@ -59,8 +59,8 @@ func (f federation) verify(sub fabric.Subscriber, verified bool) {
 // openRegistration lets people create their own accounts.
 func (f federation) openRegistration() {
 	f.t.Helper()
-	open := fabric.RegistrationOpen
-	_, err := f.fabric.Projects.Update(context.Background(), f.project.ID, fabric.ProjectChange{Registration: &open})
+	_, err := f.fabric.Projects.Update(context.Background(), f.project.ID,
+		fabric.ProjectChange{Registration: new(fabric.RegistrationOpen)})
 	must(f.t, err)
 }
 
@@ -77,11 +77,12 @@ func (f federation) press(b *browser, page reply) reply {
 // confirm signs a subscriber in at the upstream provider, and returns the callback's path.
 func (f federation) confirm(to reply, email string) string {
 	f.t.Helper()
-	if to.status != http.StatusSeeOther || !strings.HasPrefix(to.header.Get("Location"), f.up.url) {
-		f.t.Fatalf("no redirect to the provider: %d %s", to.status, to.body)
+	path, found := strings.CutPrefix(to.header.Get("Location"), f.up.url)
+	if to.status != http.StatusSeeOther || !found {
+		f.t.Fatalf("status %d to %v, want a redirect to the provider", to.status, to.location)
 	}
-	b := f.up.browser()
-	got := b.logIn(b.get(strings.TrimPrefix(to.header.Get("Location"), f.up.url)), email, secret)
+	b := f.up.newBrowser()
+	got := b.logIn(b.get(path), email, secret)
 	if got.location == nil || got.param("code") == "" {
 		f.t.Fatalf("the provider sent no code: %d %s", got.status, got.body)
 	}
@@ -116,15 +117,14 @@ func (f federation) begin(b *browser, params ...string) url.Values {
 // TestUpstreamSignUp shows that a person without an account gets one. The person signs in to the
 // same account the next time, even with a different email address.
 func TestUpstreamSignUp(t *testing.T) {
-	yes := true
-	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = &yes })
+	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = new(true) })
 	other := f.up.subscriber("new@example.com")
 	f.verify(other, true)
-	wantText(t, "without open registration", f.signIn(f.browser(), other.Email), "You have no account here")
+	wantText(t, "without open registration", f.signIn(f.newBrowser(), other.Email), "You have no account here")
 
 	f.openRegistration()
 	f.pass(time.Second) // the cached project expires
-	first := f.subject(f.signIn(f.browser(), other.Email))
+	first := f.subject(f.signIn(f.newBrowser(), other.Email))
 	sub, err := f.fabric.Subscribers.Find(context.Background(), f.project.ID, first)
 	must(t, err)
 	if sub.Email != other.Email {
@@ -140,19 +140,18 @@ func TestUpstreamSignUp(t *testing.T) {
 		t.Error("the new account has a password, want none")
 	}
 
-	renamed := "renamed@example.com"
+	const renamed = "renamed@example.com"
 	_, err = f.up.fabric.Subscribers.Update(context.Background(), other.ProjectID, other.ID,
-		fabric.SubscriberInput{Email: &renamed})
+		fabric.SubscriberInput{Email: new(renamed)})
 	must(t, err)
-	if again := f.subject(f.signIn(f.browser(), renamed)); again != first {
+	if again := f.subject(f.signIn(f.newBrowser(), renamed)); again != first {
 		t.Errorf("the second login signs in %q, want %q", again, first)
 	}
 
-	disabled := true
 	_, err = f.fabric.Subscribers.Update(context.Background(), f.project.ID, first,
-		fabric.SubscriberInput{Disabled: &disabled})
+		fabric.SubscriberInput{Disabled: new(true)})
 	must(t, err)
-	got := f.signIn(f.browser(), renamed)
+	got := f.signIn(f.newBrowser(), renamed)
 	wantStatus(t, "a disabled subscriber", got, http.StatusUnprocessableEntity)
 	wantParam(t, "a disabled subscriber", got, "code", "")
 }
@@ -168,11 +167,11 @@ func TestUpstreamLink(t *testing.T) {
 		return b.logIn(page, email, secret)
 	}
 
-	if got := f.subject(logIn(f.browser(), eve.Email)); got != eve.ID {
+	if got := f.subject(logIn(f.newBrowser(), eve.Email)); got != eve.ID {
 		t.Errorf("signing in to another account: %q, want %q", got, eve.ID)
 	}
 	for _, answer := range []string{"no", "yes"} { // after no, the account is still not linked
-		b := f.browser()
+		b := f.newBrowser()
 		page := logIn(b, f.ada.Email)
 		wantText(t, "after signing in to the account", page, "Link your account")
 		form := page.hiddenFields()
@@ -181,7 +180,7 @@ func TestUpstreamLink(t *testing.T) {
 			t.Errorf("answering %s: %q, want %q", answer, got, f.ada.ID)
 		}
 	}
-	if got := f.subject(f.signIn(f.browser(), f.up.ada.Email)); got != f.ada.ID {
+	if got := f.subject(f.signIn(f.newBrowser(), f.up.ada.Email)); got != f.ada.ID {
 		t.Errorf("with the link: %q, want %q", got, f.ada.ID)
 	}
 }
@@ -190,7 +189,7 @@ func TestUpstreamLink(t *testing.T) {
 // authorization request is limited.
 func TestUpstreamLimit(t *testing.T) {
 	f := federate(t, nil)
-	b := f.browser()
+	b := f.newBrowser()
 	page := b.authorize(request(f.site))
 	f.limits.Set(limit.Rates{limit.AuthorizePerNetwork: {Burst: 2, Every: time.Hour}})
 	for range 2 {
@@ -205,11 +204,10 @@ func TestUpstreamLimit(t *testing.T) {
 
 // TestUpstreamEmail shows that an email address that the provider has not verified has no effect.
 func TestUpstreamEmail(t *testing.T) {
-	yes := true
-	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = &yes })
+	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = new(true) })
 	f.openRegistration()
 	f.verify(f.up.ada, false)
-	got := f.signIn(f.browser(), f.up.ada.Email)
+	got := f.signIn(f.newBrowser(), f.up.ada.Email)
 	wantStatus(t, "a login with an unverified email", got, http.StatusUnprocessableEntity)
 	wantText(t, "a login with an unverified email", got, "did not confirm an email", `name="password"`)
 
@@ -217,7 +215,7 @@ func TestUpstreamEmail(t *testing.T) {
 	_, err := f.idp.Upstreams.Update(context.Background(), f.project.ID, f.u.ID, idp.UpstreamInput{Claims: &claims})
 	must(t, err)
 	f.verify(f.up.ada, true)
-	got = f.signIn(f.browser(), f.up.ada.Email)
+	got = f.signIn(f.newBrowser(), f.up.ada.Email)
 	wantText(t, "with another claim for email_verified", got, "did not confirm an email")
 }
 
@@ -225,9 +223,9 @@ func TestUpstreamEmail(t *testing.T) {
 // login.
 func TestUpstreamState(t *testing.T) {
 	f := federate(t, nil)
-	b := f.browser()
+	b := f.newBrowser()
 	path := f.confirm(f.press(b, b.authorize(request(f.site))), f.up.ada.Email)
-	wantStatus(t, "another browser", f.browser().get(path), http.StatusBadRequest)
+	wantStatus(t, "another browser", f.newBrowser().get(path), http.StatusBadRequest)
 	wantStatus(t, "a state that another browser has used", b.get(path), http.StatusBadRequest)
 
 	const loginPage = `name="password"`
@@ -288,12 +286,11 @@ func TestUpstreamState(t *testing.T) {
 // TestUpstreamLogout shows that signing out also signs out at the provider, and then returns to the
 // app.
 func TestUpstreamLogout(t *testing.T) {
-	yes := true
-	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp, in.Logout = &yes, &yes })
+	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp, in.Logout = new(true), new(true) })
 	f.openRegistration()
 	other := f.up.subscriber("new@example.com")
 	f.verify(other, true)
-	b, upBrowser := f.browser(), f.up.browser()
+	b, upBrowser := f.newBrowser(), f.up.newBrowser()
 	toProvider := f.press(b, b.authorize(request(f.site))).header.Get("Location")
 	page := upBrowser.get(strings.TrimPrefix(toProvider, f.up.url))
 	back := upBrowser.logIn(page, other.Email, secret)
@@ -332,7 +329,7 @@ func TestUpstreamFactor(t *testing.T) {
 	login := idp.Login{ProjectID: f.project.ID, SubscriberID: f.ada.ID}
 	must(t, f.idp.Upstreams.Link(context.Background(), f.u, identity, login))
 	f.app()
-	got := f.signIn(f.browser(), f.up.ada.Email)
+	got := f.signIn(f.newBrowser(), f.up.ada.Email)
 	wantParam(t, "a subscriber with a second factor", got, "code", "")
 	wantText(t, "a subscriber with a second factor", got, "/login/factor")
 }

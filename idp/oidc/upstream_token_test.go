@@ -78,7 +78,7 @@ func newForger(t *testing.T) *forger {
 // additional parameters for the app's request.
 func (f federation) forge(fg *forger, change func(map[string]any), params ...string) reply {
 	f.t.Helper()
-	return f.forgeIn(f.browser(), fg, change, params...)
+	return f.forgeIn(f.newBrowser(), fg, change, params...)
 }
 
 // forgeIn is like forge, in the browser b.
@@ -107,7 +107,7 @@ func TestUpstreamMixUp(t *testing.T) {
 	})
 
 	for _, path := range []string{f.callback(), idp.CallbackPath, f.callback() + "/", "/login/upstream/callback"} {
-		b := f.browser()
+		b := f.newBrowser()
 		sent := f.begin(b)
 		uri, own := sent.Get("redirect_uri"), f.url+f.u.Callback()
 		if uri != own {
@@ -195,7 +195,7 @@ func TestUpstreamMaxAge(t *testing.T) {
 		{param: "prompt", value: "login", wantMaxAge: "0"},
 		{param: "state", value: "x", wantMaxAge: ""},
 	} {
-		sent := f.begin(f.browser(), tt.param, tt.value)
+		sent := f.begin(f.newBrowser(), tt.param, tt.value)
 		if got := sent.Get("max_age"); got != tt.wantMaxAge {
 			t.Errorf("%s=%s: the max_age sent to the provider is %q, want %q", tt.param, tt.value, got, tt.wantMaxAge)
 		}

@@ -17,9 +17,9 @@ import (
 func TestUserCodeWrong(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
-	used, old := w.device(c), w.device(c)
+	used, old := w.newDevice(c), w.newDevice(c)
 
-	b := w.browser()
+	b := w.newBrowser()
 	b.consent(b.confirmation(used), "allow")
 	page := b.confirmation(old)
 	w.pass(10 * time.Minute)
@@ -55,15 +55,15 @@ func TestUserCodeWrong(t *testing.T) {
 func TestUserCodeGuessed(t *testing.T) {
 	w := newWorld(t)
 	w.idp.DeviceGuesses = 5
-	d := w.device(w.tv())
+	d := w.newDevice(w.tv())
 
 	for _, guess := range []string{"BBBB-BBBB", "BBBB-BBBC", "BBBB-BBBD", "BBBB-BBBF", "BBBB-BBBG"} {
-		wantStatus(t, "guessing "+guess, w.browser().enter(guess), http.StatusUnprocessableEntity)
+		wantStatus(t, "guessing "+guess, w.newBrowser().enter(guess), http.StatusUnprocessableEntity)
 	}
 
 	// Right codes are refused in the same way as wrong ones.
 	for _, code := range []string{d.userCode, "BBBB-BBBH"} {
-		got := w.browser().enter(code)
+		got := w.newBrowser().enter(code)
 		wantStatus(t, code+" after five guesses", got, http.StatusTooManyRequests)
 		wantText(t, code+" after five guesses", got, "Too many codes")
 		if got.header.Get("Retry-After") == "" {
@@ -72,8 +72,8 @@ func TestUserCodeGuessed(t *testing.T) {
 	}
 
 	w.pass(10*time.Minute + time.Second)
-	b := w.browser()
-	d = w.device(d.c)
+	b := w.newBrowser()
+	d = w.newDevice(d.c)
 	b.consent(b.confirmation(d), "allow")
 	d.wantsTokens("after the limit expired")
 }

@@ -45,8 +45,8 @@ func TestUserinfoRefuses(t *testing.T) {
 
 	// A token must be in the header or in the form.
 	for name, got := range map[string]reply{
-		"no token": w.browser().get("/oauth/userinfo"),
-		"a query":  w.browser().get("/oauth/userinfo?access_token=" + text(set["access_token"])),
+		"no token": w.newBrowser().get("/oauth/userinfo"),
+		"a query":  w.newBrowser().get("/oauth/userinfo?access_token=" + text(set["access_token"])),
 	} {
 		wantStatus(t, name, got, http.StatusUnauthorized)
 		if got.header.Get("WWW-Authenticate") == "" {
@@ -54,7 +54,7 @@ func TestUserinfoRefuses(t *testing.T) {
 		}
 	}
 	form := url.Values{"access_token": {text(set["access_token"])}}
-	wantStatus(t, "a form", w.browser().post("/oauth/userinfo", form), http.StatusOK)
+	wantStatus(t, "a form", w.newBrowser().post("/oauth/userinfo", form), http.StatusOK)
 
 	w.pass(2*time.Hour + time.Second)
 	expired := w.userinfo(text(set["access_token"]))

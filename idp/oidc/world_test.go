@@ -249,7 +249,7 @@ func with(v url.Values, pairs ...string) url.Values {
 // token posts to the token endpoint.
 func (w *world) token(pairs ...string) reply {
 	w.t.Helper()
-	return w.browser().post("/oauth/token", with(url.Values{}, pairs...))
+	return w.newBrowser().post("/oauth/token", with(url.Values{}, pairs...))
 }
 
 // redemption returns the form that redeems a code with the verifier for [request].
@@ -266,14 +266,14 @@ func redemption(c idp.Client, code string) url.Values {
 // redeem redeems a code. pairs are names and values that replace fields of its [redemption].
 func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
 	w.t.Helper()
-	return w.browser().post("/oauth/token", with(redemption(c, code), pairs...))
+	return w.newBrowser().post("/oauth/token", with(redemption(c, code), pairs...))
 }
 
 // refresh exchanges a public client's refresh token.
 func (w *world) refresh(c idp.Client, token string, pairs ...string) reply {
 	w.t.Helper()
 	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID}, "refresh_token": {token}}
-	return w.browser().post("/oauth/token", with(form, pairs...))
+	return w.newBrowser().post("/oauth/token", with(form, pairs...))
 }
 
 // second returns the provider of another node. It shares the database, session store and clock, but
@@ -288,7 +288,7 @@ func (w *world) second() *idp.Provider {
 // tokens signs ada in, and returns the token response.
 func (w *world) tokens(c idp.Client, pairs ...string) map[string]any {
 	w.t.Helper()
-	got := w.redeem(c, w.browser().code(c, pairs...))
+	got := w.redeem(c, w.newBrowser().code(c, pairs...))
 	if got.status != http.StatusOK {
 		w.t.Fatalf("no tokens: %d %s, want 200", got.status, got.body)
 	}
@@ -301,7 +301,7 @@ func (w *world) userinfo(token string) reply {
 	req, err := http.NewRequest(http.MethodGet, w.url+"/oauth/userinfo", nil)
 	must(w.t, err)
 	req.Header.Set("Authorization", "Bearer "+token)
-	return w.browser().do(req)
+	return w.newBrowser().do(req)
 }
 
 // text returns a value of a JSON object as text.
