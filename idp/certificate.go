@@ -102,13 +102,13 @@ func (as *Assertions) isTrusted(chain []*x509.Certificate, now time.Time) bool {
 	if as.ClientCAs == nil {
 		return false
 	}
-	between := x509.NewCertPool()
+	intermediates := x509.NewCertPool()
 	for _, c := range chain[1:] {
-		between.AddCert(c)
+		intermediates.AddCert(c)
 	}
 	_, err := chain[0].Verify(x509.VerifyOptions{
 		Roots:         as.ClientCAs,
-		Intermediates: between,
+		Intermediates: intermediates,
 		CurrentTime:   now,
 		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})

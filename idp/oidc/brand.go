@@ -67,7 +67,7 @@ func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	}
 
 	own, err := pg.Clients.Brand(r.Context(), c)
-	if err != nil { // show the page without branding
+	if err != nil { // show the page with only the client's own branding
 		web.LogInternal(r, pg.log, err)
 	}
 	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy
