@@ -13,6 +13,7 @@ import (
 // A scriptT lets a script be used where package servers expects a testing.T.
 type scriptT struct{ *testscript.Env }
 
+// scriptTKey is the key under which a script keeps its scriptT.
 type scriptTKey struct{}
 
 func (t scriptT) Helper() {}
@@ -43,12 +44,14 @@ func onBackend(name string) func(condition string) (bool, error) {
 
 // cmdPort sets each named variable to a free port, which no other test gets.
 func cmdPort(ts *testscript.TestScript, _ bool, args []string) {
+	t := ts.Value(scriptTKey{}).(scriptT)
 	for _, name := range args {
-		ts.Setenv(name, strconv.Itoa(servers.FreePort(ts.Value(scriptTKey{}).(scriptT))))
+		ts.Setenv(name, strconv.Itoa(servers.FreePort(t)))
 	}
 }
 
 // cmdFresh makes later commands use a new database and new sessions.
 func cmdFresh(ts *testscript.TestScript, _ bool, _ []string) {
-	setAll(ts.Setenv, servers.Backend(ts.Value(scriptTKey{}).(scriptT)))
+	t := ts.Value(scriptTKey{}).(scriptT)
+	setAll(ts.Setenv, servers.Backend(t))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// holdKey is the key under which a script keeps its lock.
 type holdKey struct{}
 
 // cmdSQL runs SQL directly, not through selvage: in an SQLite file, which it creates if needed, or
@@ -35,14 +36,15 @@ func cmdHold(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	_, err = conn.ExecContext(context.Background(), `BEGIN IMMEDIATE`)
 	ts.Check(err)
-	free := func() {
+	release := func() {
 		_ = conn.Close()
 		_ = db.Close()
 	}
-	ts.Defer(free)
-	ts.Value(holdKey{}).(*hold).release = free
+	ts.Defer(release)
+	ts.Value(holdKey{}).(*hold).release = release
 }
 
+// cmdRelease releases the lock of the last hold.
 func cmdRelease(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Value(holdKey{}).(*hold).release()
 }
@@ -50,15 +52,15 @@ func cmdRelease(ts *testscript.TestScript, _ bool, _ []string) {
 // A hold is the lock that a script holds.
 type hold struct{ release func() }
 
-// orNamespaces adds two conditions. [namespaces] is true if this account may create namespaces.
+// orInstalled adds two conditions to others. [namespaces] is true if this account may create namespaces.
 // [modules] is true if npm has installed the clients in test/clients.
-func orNamespaces(others func(string) (bool, error)) func(string) (bool, error) {
-	may := sync.OnceValue(func() bool { return exec.Command("unshare", "-rm", "true").Run() == nil })
+func orInstalled(others func(string) (bool, error)) func(string) (bool, error) {
+	mayUnshare := sync.OnceValue(func() bool { return exec.Command("unshare", "-rm", "true").Run() == nil })
 	return func(condition string) (bool, error) {
-		if condition == "namespaces" {
-			return may(), nil
-		}
-		if condition == "modules" {
+		switch condition {
+		case "namespaces":
+			return mayUnshare(), nil
+		case "modules":
 			_, err := os.Stat("../../test/clients/node_modules/openid-client")
 			return err == nil, nil
 		}

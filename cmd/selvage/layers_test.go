@@ -275,8 +275,8 @@ func TestLayers(t *testing.T) {
 		}
 
 		for _, imported := range p.Imports {
-			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) &&
-				!slices.Contains(allowed, "*") {
+			ours, ok := strings.CutPrefix(imported, module+"/")
+			if ok && !slices.Contains(allowed, ours) && !slices.Contains(allowed, "*") {
 				t.Errorf("%s imports %s, which its layer does not allow", name, ours)
 			}
 			for theirs, users := range only {
@@ -288,21 +288,26 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// within reports whether an imported package is the one at path, or below it.
 func within(imported, path string) bool {
 	return imported == path || strings.HasPrefix(imported, path+"/")
 }
 
 // listPackages returns the module's packages with their imports. It omits the imports of tests.
 func listPackages(t *testing.T) (all []listed) {
+	t.Helper()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for {
 		var p listed
-		if err := dec.Decode(&p); err == io.EOF {
+		err := dec.Decode(&p)
+		if err == io.EOF {
 			return all
-		} else if err != nil {
+		}
+		if err != nil {
 			t.Fatalf("reading go list: %v", err)
 		}
 		all = append(all, p)

@@ -12,6 +12,7 @@ type scriptRedis struct {
 	url   string
 }
 
+// redisKey is the key under which a script keeps its Redis.
 type redisKey struct{}
 
 // cmdRedis controls the script's own Redis, which it creates on first use:
@@ -37,33 +38,34 @@ func cmdRedis(ts *testscript.TestScript, _ bool, args []string) {
 		return
 	}
 
-	for _, n := range r.nodes {
+	for _, node := range r.nodes {
 		switch args[0] {
 		case "kill":
-			n.Kill(t)
+			node.Kill(t)
 		case "start":
-			n.Start(t)
+			node.Start(t)
 		case "empty":
-			n.StartEmpty(t)
+			node.StartEmpty(t)
 		case "pause":
-			n.Pause(t)
+			node.Pause(t)
 		case "resume":
-			n.Resume(t)
+			node.Resume(t)
 		case "config":
-			n.CLI(t, "CONFIG", "SET", args[1], args[2])
+			node.CLI(t, "CONFIG", "SET", args[1], args[2])
 		case "flush":
-			n.CLI(t, "FLUSHALL")
+			node.CLI(t, "FLUSHALL")
 		default:
 			ts.Fatalf("redis cannot %s", args[0])
 		}
 	}
 }
 
+// newScriptRedis starts a Redis, or a Cluster, that only one script uses.
 func newScriptRedis(t scriptT) *scriptRedis {
 	if servers.BackendName(t) == "cluster" {
-		c := servers.OwnCluster(t, 0)
-		return &scriptRedis{c.Nodes, c.URL}
+		cluster := servers.OwnCluster(t, 0)
+		return &scriptRedis{nodes: cluster.Nodes, url: cluster.URL}
 	}
-	r := servers.OwnRedis(t)
-	return &scriptRedis{[]*servers.RedisServer{r}, r.URL}
+	server := servers.OwnRedis(t)
+	return &scriptRedis{nodes: []*servers.RedisServer{server}, url: server.URL}
 }

@@ -18,10 +18,11 @@ func TestReferences(t *testing.T) {
 	e := &cli.Env{Getenv: func(string) string { return "" }, Stdout: io.Discard, Stderr: io.Discard}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.AddFlags(flags, false)
-	for name, want := range map[string]string{
+	references := map[string]string{
 		"configuration.md": config.Reference(),
 		"cli.md":           cli.Reference(command.Root(e, command.Build{}), flags),
-	} {
+	}
+	for name, want := range references {
 		file := "../../docs/" + name
 		if os.Getenv("UPDATE_DOCS") != "" {
 			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {

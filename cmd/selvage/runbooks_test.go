@@ -11,8 +11,20 @@ import (
 )
 
 // runbookPages are the pages of the manual that tell operators what to do.
-var runbookPages = []string{"audit", "backup", "databases", "deploy", "high-availability", "https", "keys",
-	"monitoring", "moving", "nodes", "operations", "redis"}
+var runbookPages = []string{
+	"audit",
+	"backup",
+	"databases",
+	"deploy",
+	"high-availability",
+	"https",
+	"keys",
+	"monitoring",
+	"moving",
+	"nodes",
+	"operations",
+	"redis",
+}
 
 var (
 	runbookRow     = regexp.MustCompile(`(?m)^\| ([^|]*\]\([^|]+\)) \| (.+) \|$`)
@@ -74,11 +86,12 @@ func checkRunbook(t *testing.T, page, section, blocks, row string, tests map[str
 		}
 	}
 
-	for _, c := range runbookCommand.FindAllStringSubmatch(blocks, -1) {
-		words := slices.DeleteFunc(c[1:], func(word string) bool { return word == "" })
-		inScript, inGo := strings.Join(words, " "), `"`+strings.Join(words, `", "`)+`"`
-		if !strings.Contains(source.String(), "selvage "+inScript) && !strings.Contains(source.String(), inGo) {
-			t.Errorf("%s: none of %s runs selvage %s", section, row, inScript)
+	for _, command := range runbookCommand.FindAllStringSubmatch(blocks, -1) {
+		words := slices.DeleteFunc(command[1:], func(word string) bool { return word == "" })
+		inScript := "selvage " + strings.Join(words, " ")
+		inGo := `"` + strings.Join(words, `", "`) + `"`
+		if !strings.Contains(source.String(), inScript) && !strings.Contains(source.String(), inGo) {
+			t.Errorf("%s: none of %s runs %s", section, row, inScript)
 		}
 	}
 }
@@ -92,7 +105,9 @@ func sectionBlocks(t *testing.T, page string) map[string]string {
 		t.Fatal(err)
 	}
 
-	blocks, section, inside := make(map[string]string), "", false
+	blocks := make(map[string]string)
+	section := ""
+	inside := false // whether the line is in a code block
 	for line := range strings.Lines(string(text)) {
 		switch {
 		case strings.HasPrefix(line, "```"):
@@ -101,7 +116,7 @@ func sectionBlocks(t *testing.T, page string) map[string]string {
 			blocks[section] += line
 		case strings.HasPrefix(line, "#"):
 			heading := strings.ToLower(strings.TrimSpace(strings.TrimLeft(line, "#")))
-			section = page + ".md#" + strings.ReplaceAll(strings.ReplaceAll(heading, ",", ""), " ", "-")
+			section = page + ".md#" + strings.NewReplacer(",", "", " ", "-").Replace(heading)
 			blocks[section] = ""
 		}
 	}
@@ -130,8 +145,8 @@ func testSources(t *testing.T) map[string]string {
 			return err
 		}
 		sources[e.Name()] += string(text)
-		for _, f := range testFunction.FindAllSubmatch(text, -1) {
-			sources[string(f[1])] += string(text)
+		for _, function := range testFunction.FindAllSubmatch(text, -1) {
+			sources[string(function[1])] += string(text)
 		}
 		return nil
 	})

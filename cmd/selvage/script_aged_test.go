@@ -25,24 +25,27 @@ func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 
 	days, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	n, err := strconv.Atoi(args[1])
+	signIns, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	ctx, then := context.Background(), time.Now().AddDate(0, 0, -days)
-	c := config.Config{Data: ts.MkAbs("selvage-data"), Database: config.DatabaseURL(ts.Getenv("SELVAGE_DATABASE"))}
+	ctx := context.Background()
+	now := time.Now().AddDate(0, 0, -days)
+	c := config.Config{
+		Data:     ts.MkAbs("selvage-data"),
+		Database: config.DatabaseURL(ts.Getenv("SELVAGE_DATABASE")),
+	}
 	ts.Check(datadir.Make(c.Data))
 
 	rows, err := store.Open(ctx, store.Config{
 		URL: string(c.Database),
 		Dir: c.Data,
-		Now: func() time.Time { return then },
+		Now: func() time.Time { return now },
 	})
 	ts.Check(err)
 	_, err = server.OpenRing(ctx, c, rows, slog.New(slog.DiscardHandler))
 	ts.Check(err)
-	for range n {
-		then = then.Add(time.Second)
+	for range signIns {
+		now = now.Add(time.Second)
 		ts.Check(rows.Record(ctx, audit.Of("login", "", "subscriber", "somebody")))
 	}
-
 	ts.Check(rows.Close())
 }

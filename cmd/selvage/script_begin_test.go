@@ -26,11 +26,11 @@ type beginning struct {
 // is deleted when the test ends.
 func newBeginning(t *testing.T) func(selvage string) (*beginning, error) {
 	var once sync.Once
-	var b *beginning
+	var made *beginning
 	var err error
 	return func(selvage string) (*beginning, error) {
-		once.Do(func() { b, err = begin(selvage, t.TempDir(), servers.Backend(t)) })
-		return b, err
+		once.Do(func() { made, err = begin(selvage, t.TempDir(), servers.Backend(t)) })
+		return made, err
 	}
 }
 
@@ -43,20 +43,23 @@ func begin(selvage, dir string, backend []string) (*beginning, error) {
 		return nil, fmt.Errorf("beginning: %w\n%s", err, out)
 	}
 
-	b := &beginning{make(map[string][]byte), backend}
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
-	for _, file := range files {
-		if info, statErr := os.Stat(file); statErr != nil || !info.Mode().IsRegular() ||
-			strings.HasSuffix(file, "-shm") {
+	b := &beginning{files: make(map[string][]byte), backend: backend}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("beginning: %w", err)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if !entry.Type().IsRegular() || strings.HasSuffix(name, "-shm") {
 			continue
 		}
-		content, readErr := os.ReadFile(file)
-		if b.files[filepath.Base(file)] = content; readErr != nil {
-			err = readErr
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return nil, fmt.Errorf("beginning: %w", err)
 		}
+		b.files[name] = content
 	}
-
-	return b, err
+	return b, nil
 }
 
 // cmdBegun copies the beginning to selvage-data and to the database of the script.
@@ -77,6 +80,7 @@ func cmdBegun(begun func(selvage string) (*beginning, error)) func(*testscript.T
 	}
 }
 
+// setAll calls set for each NAME=VALUE of an environment.
 func setAll(set func(name, value string), environment []string) {
 	for _, entry := range environment {
 		name, value, _ := strings.Cut(entry, "=")

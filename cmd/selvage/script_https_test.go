@@ -20,23 +20,25 @@ func cmdCertify(ts *testscript.TestScript, _ bool, args []string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
 	now := time.Now()
-	t := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()),
 		NotBefore:    now.Add(-time.Hour),
 		NotAfter:     now.Add(time.Hour),
 		DNSNames:     args[1:],
 	}
-	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	ts.Check(err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	ts.Check(err)
 
-	for file, block := range map[string]*pem.Block{
-		args[0] + ".pem":     {Type: "CERTIFICATE", Bytes: der},
-		args[0] + "-key.pem": {Type: "PRIVATE KEY", Bytes: secret},
-	} {
-		ts.Check(os.WriteFile(ts.MkAbs(file), pem.EncodeToMemory(block), 0o600))
-	}
+	writePEM(ts, args[0]+".pem", "CERTIFICATE", der)
+	writePEM(ts, args[0]+"-key.pem", "PRIVATE KEY", secret)
+}
+
+// writePEM writes a file with one PEM block.
+func writePEM(ts *testscript.TestScript, file, kind string, der []byte) {
+	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	ts.Check(os.WriteFile(ts.MkAbs(file), text, 0o600))
 }
 
 // cmdShows waits until the first name in the certificate at URL is HOST.

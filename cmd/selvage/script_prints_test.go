@@ -25,18 +25,32 @@ func cmdPrints(ts *testscript.TestScript, neg bool, args []string) {
 		wants[i] = re
 	}
 
+	command := args[end+1:]
 	var err error
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		err = ts.Exec("selvage", args[end+1:]...)
-		printed := ts.ReadFile("stdout")
-		if (err != nil) == neg && !slices.ContainsFunc(wants,
-			func(re *regexp.Regexp) bool { return !re.MatchString(printed) }) {
+		err = ts.Exec("selvage", command...)
+		failed := err != nil
+		if failed == neg && matchesAll(ts.ReadFile("stdout"), wants) {
 			return
 		}
 	}
 
-	ts.Fatalf("selvage %s still ends with %v and prints\n%s%s\nwant %q", strings.Join(args[end+1:], " "), err,
-		ts.ReadFile("stdout"), ts.ReadFile("stderr"), wants)
+	wantFailure := ""
+	if neg {
+		wantFailure = "a failure and "
+	}
+	ts.Fatalf("selvage %s still ends with %v and prints\n%s%s\nwant %s%q", strings.Join(command, " "), err,
+		ts.ReadFile("stdout"), ts.ReadFile("stderr"), wantFailure, wants)
+}
+
+// matchesAll reports whether every expression matches a text.
+func matchesAll(text string, expressions []*regexp.Regexp) bool {
+	for _, re := range expressions {
+		if !re.MatchString(text) {
+			return false
+		}
+	}
+	return true
 }
 
 // cmdSilent runs a command of selvage until it prints nothing.

@@ -30,6 +30,7 @@ import (
 // patient is the maximum time that scripts wait for an event.
 const patient = time.Minute
 
+// clientKey is the key under which a script keeps its HTTP client.
 type clientKey struct{}
 
 // newScriptClient returns a client that keeps cookies like a browser and does not follow redirects.
@@ -46,22 +47,30 @@ func newScriptClient() *http.Client {
 
 // A scriptRequest is a request described by the arguments of http.
 type scriptRequest struct {
-	basic, bearer, json, form, file, head, out, match string
-	method, url                                       string
-	status                                            int
+	basic  string // name:password
+	bearer string // bearer token
+	json   string // JSON body
+	form   string // form body
+	file   string // WAV file to send
+	head   string // header
+	out    string // file to write the body to
+	match  string // pattern to wait for in the body
+
+	method, url string
+	status      int
 }
 
 // parseRequest parses the arguments of http: flags, method, URL and the expected status.
 func parseRequest(args []string) (r scriptRequest, err error) {
 	f := flag.NewFlagSet("http", flag.ContinueOnError)
-	f.StringVar(&r.basic, "u", "", "name:password")
-	f.StringVar(&r.bearer, "b", "", "bearer token")
-	f.StringVar(&r.json, "j", "", "JSON body")
-	f.StringVar(&r.form, "d", "", "form body")
-	f.StringVar(&r.file, "w", "", "WAV file to send")
-	f.StringVar(&r.head, "H", "", "header")
-	f.StringVar(&r.out, "o", "", "file to write the body to")
-	f.StringVar(&r.match, "m", "", "what to wait for in the body")
+	f.StringVar(&r.basic, "u", "", "")
+	f.StringVar(&r.bearer, "b", "", "")
+	f.StringVar(&r.json, "j", "", "")
+	f.StringVar(&r.form, "d", "", "")
+	f.StringVar(&r.file, "w", "", "")
+	f.StringVar(&r.head, "H", "", "")
+	f.StringVar(&r.out, "o", "", "")
+	f.StringVar(&r.match, "m", "", "")
 
 	if err := f.Parse(args); err != nil {
 		return r, err
@@ -72,28 +81,34 @@ func parseRequest(args []string) (r scriptRequest, err error) {
 
 	r.method, r.url = f.Arg(0), f.Arg(1)
 	r.status, err = strconv.Atoi(f.Arg(2))
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	return r, nil
 }
 
 // make builds the HTTP request.
 func (r scriptRequest) make(ts *testscript.TestScript) (*http.Request, error) {
 	var body io.Reader
-	kind := ""
+	contentType := ""
 	switch {
 	case r.json != "":
-		body, kind = strings.NewReader(r.json), "application/json"
+		body = strings.NewReader(r.json)
+		contentType = "application/json"
 	case r.form != "":
-		body, kind = strings.NewReader(r.form), "application/x-www-form-urlencoded"
+		body = strings.NewReader(r.form)
+		contentType = "application/x-www-form-urlencoded"
 	case r.file != "":
-		body, kind = strings.NewReader(ts.ReadFile(r.file)), "audio/wav"
+		body = strings.NewReader(ts.ReadFile(r.file))
+		contentType = "audio/wav"
 	}
 
 	req, err := http.NewRequest(r.method, r.url, body)
 	if err != nil {
 		return nil, err
 	}
-	if kind != "" {
-		req.Header.Set("Content-Type", kind)
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
 	}
 	if name, secret, ok := strings.Cut(r.basic, ":"); ok {
 		req.SetBasicAuth(name, secret)
@@ -102,10 +117,10 @@ func (r scriptRequest) make(ts *testscript.TestScript) (*http.Request, error) {
 		req.Header.Set("Authorization", "Bearer "+r.bearer)
 	}
 
-	if name, v, ok := strings.Cut(r.head, ": "); ok {
-		req.Header.Set(name, v)
+	if name, value, ok := strings.Cut(r.head, ": "); ok {
+		req.Header.Set(name, value)
 		if name == "Host" {
-			req.Host = v
+			req.Host = value
 		}
 	}
 
@@ -124,7 +139,10 @@ func (r scriptRequest) do(ts *testscript.TestScript) (*http.Response, []byte, er
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return resp, body, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return resp, body, nil
 }
 
 // cmdHTTP sends a request and shows the response. It fails unless the response has the expected
@@ -164,14 +182,15 @@ func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
 	var got string
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		resp, body, err := r.do(ts)
-		if err == nil && resp.StatusCode == r.status && match.Match(body) {
+		if err != nil {
+			got = err.Error()
+			continue
+		}
+		if resp.StatusCode == r.status && match.Match(body) {
 			r.show(ts, resp, body)
 			return
 		}
-		got = fmt.Sprint(err)
-		if err == nil {
-			got = resp.Status + " " + string(body)
-		}
+		got = resp.Status + " " + string(body)
 	}
 
 	ts.Fatalf("%s %s still returns %s, want %d %s", r.method, r.url, got, r.status, r.match)
@@ -183,7 +202,8 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	var text string
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if text = ts.ReadFile(args[0]); re.MatchString(text) {
+		text = ts.ReadFile(args[0])
+		if re.MatchString(text) {
 			return
 		}
 	}
@@ -200,24 +220,23 @@ func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 			continue
 		}
 
-		for name, v := range map[string]string{
-			"PID":   strconv.Itoa(r.PID),
-			"HTTP":  r.HTTP,
-			"HTTPS": r.HTTPS,
-			"OPS":   r.Ops,
-			"BASE":  r.PublicURL,
-		} {
-			ts.Setenv(name, v)
-		}
+		ts.Setenv("PID", strconv.Itoa(r.PID))
+		ts.Setenv("HTTP", r.HTTP)
+		ts.Setenv("HTTPS", r.HTTPS)
+		ts.Setenv("OPS", r.Ops)
+		ts.Setenv("BASE", r.PublicURL)
 		return
 	}
 	ts.Fatalf("no new server is running in %s", dir)
 }
 
+// cmdSigterm asks the server that the last ready found to stop.
 func cmdSigterm(ts *testscript.TestScript, _ bool, _ []string) { tell(ts, syscall.SIGTERM) }
 
+// cmdSighup asks that server to reload its configuration.
 func cmdSighup(ts *testscript.TestScript, _ bool, _ []string) { tell(ts, syscall.SIGHUP) }
 
+// tell sends a signal to the server that the last ready found.
 func tell(ts *testscript.TestScript, sig syscall.Signal) {
 	pid, err := strconv.Atoi(ts.Getenv("PID"))
 	ts.Check(err)
@@ -257,17 +276,17 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	defer conn.Close()
 
 	ts.Check(conn.SetDeadline(time.Now().Add(patient)))
-	half := len(wav) / 2
-	_, err = fmt.Fprintf(conn,
-		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\n"+
-			"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n",
-		u.Path, base64.StdEncoding.EncodeToString([]byte(basic)), len(wav))
+	const head = "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\n" +
+		"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n"
+	credentials := base64.StdEncoding.EncodeToString([]byte(basic))
+	_, err = fmt.Fprintf(conn, head, u.Path, credentials, len(wav))
 	ts.Check(err)
+	half := len(wav) / 2
 
-	from := bufio.NewReader(conn)
+	responses := bufio.NewReader(conn)
 	// Wait for 100 Continue. When the server closes its listener, it also closes connections from
 	// which it has not read anything yet.
-	begun, err := http.ReadResponse(from, nil)
+	begun, err := http.ReadResponse(responses, nil)
 	ts.Check(err)
 	if begun.StatusCode != http.StatusContinue {
 		ts.Fatalf("the upload returned %s, want 100", begun.Status)
@@ -280,14 +299,14 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "503"})
 	if len(args) > 3 { // the second signal ends the server immediately
 		cmdSigterm(ts, false, nil)
-		_, err := io.ReadAll(from)
+		_, err := io.ReadAll(responses)
 		ts.Logf("the connection ended: %v", err)
 		return
 	}
 
 	_, err = io.WriteString(conn, wav[half:])
 	ts.Check(err)
-	resp, err := http.ReadResponse(from, nil)
+	resp, err := http.ReadResponse(responses, nil)
 	ts.Check(err)
 	if resp.StatusCode != http.StatusCreated {
 		ts.Fatalf("the upload returned %s, want 201", resp.Status)

@@ -22,11 +22,14 @@ func cmdReceive(ts *testscript.TestScript, _ bool, args []string) {
 	var mu sync.Mutex
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler) // the delivery is retried
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if _, werr := fmt.Fprintln(file, r.Header.Get(deliver.SHA256Header), string(body)); err != nil ||
-			werr != nil {
-			panic(http.ErrAbortHandler) // the delivery is retried
+		_, err = fmt.Fprintln(file, r.Header.Get(deliver.SHA256Header), string(body))
+		if err != nil {
+			panic(http.ErrAbortHandler)
 		}
 	}))
 

@@ -33,31 +33,41 @@ func TestSizes(t *testing.T) {
 					methods[dir+"."+strings.TrimSuffix(name, ".")]++
 				}
 			case *ast.TypeSpec:
-				i, ok := n.Type.(*ast.InterfaceType)
-				if ok && i.Methods.NumFields() > maxInterfaceMethods {
-					t.Errorf("interface %s.%s has %d methods, want at most %d", dir, n.Name, i.Methods.NumFields(),
-						maxInterfaceMethods)
-				}
+				checkInterface(t, dir, n)
 			}
 			return true
 		})
 	}
 
-	for name, n := range methods {
-		if n > maxMethods {
-			t.Errorf("%s has %d methods, want at most %d", name, n, maxMethods)
+	for name, count := range methods {
+		if count > maxMethods {
+			t.Errorf("%s has %d methods, want at most %d", name, count, maxMethods)
 		}
+	}
+}
+
+// checkInterface checks the number of methods of a type, if it is an interface.
+func checkInterface(t *testing.T, dir string, spec *ast.TypeSpec) {
+	t.Helper()
+	declared, ok := spec.Type.(*ast.InterfaceType)
+	if !ok {
+		return
+	}
+	if count := declared.Methods.NumFields(); count > maxInterfaceMethods {
+		t.Errorf("interface %s.%s has %d methods, want at most %d", dir, spec.Name, count, maxInterfaceMethods)
 	}
 }
 
 // sources lists the Go files of the module, except for tests.
 func sources(t *testing.T) (files []string) {
+	t.Helper()
 	out, err := exec.Command("git", "-C", "../..", "ls-files", "*.go").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for file := range strings.Lines(string(out)) {
-		if file = strings.TrimSpace(file); !strings.HasSuffix(file, "_test.go") {
+		file = strings.TrimSpace(file)
+		if !strings.HasSuffix(file, "_test.go") {
 			files = append(files, file)
 		}
 	}

@@ -27,20 +27,22 @@ func TestWhere(t *testing.T) {
 
 	rows := 0
 	for _, line := range strings.Split(section, "\n") {
-		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "| behavior") || strings.HasPrefix(line, "|-") {
+		isHeading := strings.HasPrefix(line, "| behavior") || strings.HasPrefix(line, "|-")
+		if isHeading || !strings.HasPrefix(line, "|") {
 			continue
 		}
 		rows++
-		m := whereRow.FindStringSubmatch(line)
-		if m == nil {
+		row := whereRow.FindStringSubmatch(line)
+		if row == nil {
 			t.Errorf("this row is not a behavior, a file and names: %s", line)
 			continue
 		}
 
-		declared := declaredNames(t, "../../"+m[1])
-		for _, name := range codeSpan.FindAllStringSubmatch(m[2], -1) {
-			if !declared[name[1]] {
-				t.Errorf("%s does not declare %s: update \"Where it happens\" in docs/architecture.md", m[1], name[1])
+		file, names := row[1], row[2]
+		declared := declaredNames(t, "../../"+file)
+		for _, span := range codeSpan.FindAllStringSubmatch(names, -1) {
+			if name := span[1]; !declared[name] {
+				t.Errorf("%s does not declare %s: update \"Where it happens\" in docs/architecture.md", file, name)
 			}
 		}
 	}
@@ -53,6 +55,7 @@ func TestWhere(t *testing.T) {
 // declaredNames returns the functions, types and methods (as Type.Method) that a file declares,
 // or nil if it cannot be read.
 func declaredNames(t *testing.T, path string) map[string]bool {
+	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Errorf("docs/architecture.md: %v", err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,8 @@ func keyOf(t *testing.T, master string) backup.Key {
 func create(t *testing.T, rows *store.Store, key backup.Key, to age.Recipient) backup.Archive {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "one.age")
-	if _, err := (Backup{Rows: rows, Key: key, To: []age.Recipient{to}}).Create(t.Context(), file); err != nil {
+	b := Backup{Rows: rows, Key: key, To: []age.Recipient{to}}
+	if _, err := b.Create(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
 	a, err := backup.Find(file)
@@ -67,17 +69,22 @@ func restoreOf(t *testing.T, a backup.Archive, id age.Identity, database, master
 	t.Helper()
 	dir := t.TempDir()
 	key, err := os.ReadFile(master)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "master.key"), key, 0o600)
-	}
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "master.key"), key, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	conf := config.Config{Data: dir, Database: config.DatabaseURL(database)}
 	if err := conf.Media.UnmarshalText([]byte("dir:media")); err != nil {
 		t.Fatal(err)
 	}
-	return &Restore{Config: conf, Archive: a, Identities: []age.Identity{id}, Progress: func(string) {}}
+	return &Restore{
+		Config:     conf,
+		Archive:    a,
+		Identities: []age.Identity{id},
+		Progress:   func(string) {},
+	}
 }
 
 // auditKey returns the audit key of an installation with the given master key.
@@ -101,18 +108,21 @@ func TestRestoreForged(t *testing.T) {
 	master := filepath.Join(dir, "master.key")
 	rows := storetest.Rows(t) // without a ring or an audit trail, which could reveal the forgery
 	forged := backup.Key{MasterKey: keyOf(t, master).MasterKey}
-	for name, url := range map[string]string{"sqlite": "sqlite:selvage.db", "postgres": servers.Postgres(t)} {
-		to, err := restore(t, create(t, rows, forged, id.Recipient()), id, url, master)
+	databases := map[string]string{"sqlite": "sqlite:selvage.db", "postgres": servers.Postgres(t)}
+	for name, url := range databases {
+		archive := create(t, rows, forged, id.Recipient())
+		restored, err := restore(t, archive, id, url, master)
 		if !errors.Is(err, backup.ErrForged) {
 			t.Errorf("%s: restoring a forged backup = %v, want ErrForged", name, err)
 		}
-		if _, err := os.Stat(filepath.Join(to, "selvage.db")); err == nil {
+		if _, err := os.Stat(filepath.Join(restored, "selvage.db")); err == nil {
 			t.Errorf("%s: restoring a forged backup created a database", name)
 		}
 	}
 
 	forged.MasterKey = "0123456789abcdef"
-	_, err := restore(t, create(t, rows, forged, id.Recipient()), id, "sqlite:selvage.db", master)
+	archive := create(t, rows, forged, id.Recipient())
+	_, err := restore(t, archive, id, "sqlite:selvage.db", master)
 	if err == nil || !strings.Contains(err.Error(), `a different master key: its fingerprint is "0123`) {
 		t.Errorf("restoring the backup of another installation = %v, want an error about the master key", err)
 	}
@@ -126,12 +136,12 @@ func TestRestoreBrokenAudit(t *testing.T) {
 	rows := storetest.Open(t, dir, nil) // its audit key does not belong to the master key
 	storetest.AddProject(t, rows, time.Now())
 	a := create(t, rows, keyOf(t, master), id.Recipient())
-	to, err := restore(t, a, id, "sqlite:selvage.db", master)
+	restored, err := restore(t, a, id, "sqlite:selvage.db", master)
 	if err == nil || !strings.Contains(err.Error(), "the audit trail in the backup is broken: lane 0, ") {
 		t.Errorf("restoring a broken audit trail = %v, want an error that names lane 0", err)
 	}
 
-	if _, err := os.Stat(filepath.Join(to, "selvage.db")); err == nil {
+	if _, err := os.Stat(filepath.Join(restored, "selvage.db")); err == nil {
 		t.Error("restoring a refused backup created a database")
 	}
 	r := restoreOf(t, a, id, "sqlite:selvage.db", master)
@@ -199,7 +209,9 @@ func TestRestoreOlderSchema(t *testing.T) {
 		t.Run(fmt.Sprint(schema), func(t *testing.T) {
 			id := newKey(t)
 			older, err := store.OpenFiller(t.Context(), store.FillConfig{
-				Config: store.Config{Dir: t.TempDir(), Audit: storetest.Key()}, Schema: schema})
+				Config: store.Config{Dir: t.TempDir(), Audit: storetest.Key()},
+				Schema: schema,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -214,8 +226,12 @@ func TestRestoreOlderSchema(t *testing.T) {
 			if got := schemaOf(t, storetest.Open(t, dir, nil)); got != newest {
 				t.Errorf("the restored database has schema %d, want %d", got, newest)
 			}
-			if left, err := filepath.Glob(filepath.Join(dir, ".restoring*")); len(left) > 0 || err != nil {
-				t.Errorf("the restore left %q behind (%v), want nothing", left, err)
+			left, err := filepath.Glob(filepath.Join(dir, ".restoring*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(left) > 0 {
+				t.Errorf("the restore left %q behind, want nothing", left)
 			}
 		})
 	}
@@ -230,7 +246,11 @@ func (noProgress) Steps(int)        {}
 // TestCopyOfUnfinished shows that an unfinished copy, which may lack rows, is not accepted as the
 // source of another copy. A finished copy is accepted.
 func TestCopyOfUnfinished(t *testing.T) {
-	for name, c := range map[string]store.Config{"sqlite": {Dir: t.TempDir()}, "postgres": {URL: servers.Postgres(t)}} {
+	databases := map[string]store.Config{
+		"sqlite":   {Dir: t.TempDir()},
+		"postgres": {URL: servers.Postgres(t)},
+	}
+	for name, c := range databases {
 		t.Run(name, func(t *testing.T) {
 			f, err := store.OpenFiller(t.Context(), store.FillConfig{Config: c})
 			if err != nil {
@@ -283,11 +303,13 @@ func TestRestoreWithoutMedia(t *testing.T) {
 		}
 	}
 
-	if _, _, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "moving the media") {
-		t.Fatalf("Run = %v, want that the media cannot be moved", err)
+	_, _, err := r.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "moving the media") {
+		t.Fatalf("Run = %v, want an error about moving the media", err)
 	}
 	c := store.Config{URL: url, Audit: auditKey(t, master)}
-	if _, err := store.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "unfinished copy") {
+	_, err = store.Open(t.Context(), c)
+	if err == nil || !strings.Contains(err.Error(), "unfinished copy") {
 		t.Errorf("opening rows without their media = %v, want an error about the unfinished copy", err)
 	}
 
@@ -309,47 +331,44 @@ func TestRestoreStops(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	rows := storetest.Open(t, dir, nil)
 	storetest.AddProject(t, rows, time.Now())
-	a := create(t, rows, keyOf(t, filepath.Join(dir, "master.key")), id.Recipient())
-	target := t.TempDir()
-	key, err := os.ReadFile(filepath.Join(dir, "master.key"))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(target, "master.key"), key, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if err := os.Mkdir(filepath.Join(target, "media"), 0o700); err != nil { // like the directory of a mount
+	master := filepath.Join(dir, "master.key")
+	a := create(t, rows, keyOf(t, master), id.Recipient())
+	r := restoreOf(t, a, id, "sqlite:selvage.db", master)
+	target := r.Config.Data
+	media := filepath.Join(target, "media")
+	if err := os.Mkdir(media, 0o700); err != nil { // like the directory of a mount
 		t.Fatal(err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	steps := 0
-	conf := config.Config{Data: target, Database: "sqlite:selvage.db"}
-	if err := conf.Media.UnmarshalText([]byte("dir:media")); err != nil {
-		t.Fatal(err)
-	}
-
-	r := Restore{Config: conf, Archive: a, Identities: []age.Identity{id}, Progress: func(string) {
-		if steps++; steps == 12 { // after the check of the archive
+	r.Progress = func(string) {
+		steps++
+		if steps == 12 { // after the check of the archive
 			cancel()
 		}
-	}}
+	}
 	if _, _, err := r.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Run = %v, want context.Canceled", err)
 	}
 
-	if entries, err := os.ReadDir(filepath.Join(target, "media")); len(entries) > 0 || err != nil {
-		t.Errorf("the restore left %v behind in media (%v), want nothing", entries, err)
-	}
-
-	entries, err := os.ReadDir(target)
+	left, err := os.ReadDir(media)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		if name := e.Name(); name != "master.key" && name != "serve.lock" && name != "media" {
-			t.Errorf("the restore left %s behind", name)
+	if len(left) > 0 {
+		t.Errorf("the restore left %v behind in media, want nothing", left)
+	}
+
+	left, err = os.ReadDir(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := []string{"master.key", "media", "serve.lock"}
+	for _, entry := range left {
+		if !slices.Contains(kept, entry.Name()) {
+			t.Errorf("the restore left %s behind, want only %q", entry.Name(), kept)
 		}
 	}
 }

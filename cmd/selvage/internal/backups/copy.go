@@ -26,7 +26,9 @@ type Progress interface {
 // called. Then it compares the two. It does not change the source. If an earlier copy was
 // interrupted, or the source has changed after that copy, Copy writes only the rows that differ.
 func Copy(ctx context.Context, from, to store.Config, p Progress) (c Copied, err error) {
-	from.ReadOnly, from.Patience, to.Patience = true, patience, patience
+	from.ReadOnly = true
+	from.Patience = patience
+	to.Patience = patience
 	source, err := store.Open(ctx, from)
 	if err != nil {
 		return c, err
@@ -51,6 +53,7 @@ func Copy(ctx context.Context, from, to store.Config, p Progress) (c Copied, err
 	return c, err
 }
 
+// fill copies the rows of a snapshot, and compares the copy with it.
 func (c *Copied) fill(ctx context.Context, from *store.Snapshot, to *store.Filler, p Progress) error {
 	tables, err := from.Tables(ctx)
 	if err != nil {
@@ -62,12 +65,12 @@ func (c *Copied) fill(ctx context.Context, from *store.Snapshot, to *store.Fille
 	}
 	p.ExpectThings(rows)
 
-	for _, t := range tables {
-		changed, err := to.Sync(ctx, from, t, p.Steps)
-		c.Changed += changed
+	for _, table := range tables {
+		changed, err := to.Sync(ctx, from, table, p.Steps)
 		if err != nil {
 			return err
 		}
+		c.Changed += changed
 	}
 
 	checked := func(string) { p.Steps(0) }
@@ -76,15 +79,16 @@ func (c *Copied) fill(ctx context.Context, from *store.Snapshot, to *store.Fille
 		return err
 	}
 
-	if c.Tables, err = Sums(ctx, to.Store(), checked); err != nil {
+	c.Tables, err = Sums(ctx, to.Store(), checked)
+	if err != nil {
 		return err
 	}
 	if err := backup.Compare(c.Tables, want); err != nil {
 		return fmt.Errorf("the copy differs from its source: %w", err)
 	}
 
-	for _, t := range c.Tables {
-		c.Rows += t.Rows
+	for _, table := range c.Tables {
+		c.Rows += table.Rows
 	}
 	return to.Finish(ctx)
 }

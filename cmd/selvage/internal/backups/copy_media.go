@@ -42,13 +42,14 @@ func CopyMedia(ctx context.Context, rows *store.Store, from, to blob.Store, p Pr
 		return c.result, err
 	}
 
-	var all []store.StoredMedium
-	err := rows.Snapshot(ctx, func(s *store.Snapshot) error { // a longer snapshot would make the database grow
+	// The snapshot ends before the copy, because a longer one would make the database grow.
+	var media []store.StoredMedium
+	err := rows.Snapshot(ctx, func(s *store.Snapshot) error {
 		for m, err := range s.Media(ctx) {
 			if err != nil {
 				return err
 			}
-			all = append(all, m)
+			media = append(media, m)
 		}
 		return nil
 	})
@@ -56,8 +57,8 @@ func CopyMedia(ctx context.Context, rows *store.Store, from, to blob.Store, p Pr
 		return c.result, err
 	}
 
-	p.ExpectThings(len(all))
-	err = c.copyAll(ctx, all)
+	p.ExpectThings(len(media))
+	err = c.copyAll(ctx, media)
 	to.Settle()
 	slices.Sort(c.result.Damaged)
 	return c.result, err
@@ -76,21 +77,27 @@ func (c *mediaCopy) checkTarget() error {
 	}
 
 	key := id.String()
-	err = c.to.Restore(key, "", func(w io.Writer) error {
+	err = c.checkPlaces(key)
+	return errors.Join(err, c.to.Remove(key))
+}
+
+// checkPlaces writes a file to the target, and returns ErrSamePlace if the source then has it, too.
+func (c *mediaCopy) checkPlaces(key string) error {
+	err := c.to.Restore(key, "", func(w io.Writer) error {
 		_, err := w.Write([]byte{0})
 		return err
 	})
-	if err == nil {
-		var f io.ReadSeekCloser
-		f, err = c.from.Open(key)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			err = nil
-		case err == nil:
-			err = errors.Join(ErrSamePlace, f.Close())
-		}
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, c.to.Remove(key))
+	f, err := c.from.Open(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(ErrSamePlace, f.Close())
 }
 
 // A mediaCopy is a copy in progress.
@@ -104,7 +111,7 @@ type mediaCopy struct {
 }
 
 // copyAll copies files until all are done, or one cannot be written.
-func (c *mediaCopy) copyAll(ctx context.Context, all []store.StoredMedium) error {
+func (c *mediaCopy) copyAll(ctx context.Context, media []store.StoredMedium) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	next := make(chan store.StoredMedium)
@@ -119,7 +126,7 @@ func (c *mediaCopy) copyAll(ctx context.Context, all []store.StoredMedium) error
 		})
 	}
 
-	for _, m := range all {
+	for _, m := range media {
 		select {
 		case next <- m:
 		case <-ctx.Done():
@@ -170,19 +177,22 @@ func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 	if err := c.write(m, parts); err != nil {
 		return err
 	}
-	if copied, err = c.isCopied(m, parts); err == nil && !copied {
-		err = errors.New("the copy differs from the file")
+	copied, err = c.isCopied(m, parts)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		c.count(m, 1)
+	if !copied {
+		return errors.New("the copy differs from the file")
 	}
-	return err
+	c.count(m, 1)
+	return nil
 }
 
 // readParts returns the parts of a file in the source, by name. If any of them is damaged, whole is
 // false.
 func (c *mediaCopy) readParts(m store.StoredMedium) (parts map[string][]byte, whole bool, err error) {
-	parts, whole = make(map[string][]byte), true
+	parts = make(map[string][]byte)
+	whole = true
 	for _, part := range recordings.MediaParts() {
 		content, err := c.from.ReadPart(m.Key, part)
 		switch {
@@ -210,25 +220,33 @@ func (c *mediaCopy) write(m store.StoredMedium, parts map[string][]byte) error {
 		_, err := io.Copy(w, f)
 		return err
 	})
+	if err != nil {
+		return err
+	}
 	for part, content := range parts {
-		if err != nil {
-			break
-		}
-		err = c.to.Restore(m.Key, part, func(w io.Writer) error {
+		err := c.to.Restore(m.Key, part, func(w io.Writer) error {
 			_, err := w.Write(content)
 			return err
 		})
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // isCopied reports whether the target has a file with the right checksum, and its parts.
 func (c *mediaCopy) isCopied(m store.StoredMedium, parts map[string][]byte) (bool, error) {
-	if whole, err := isWhole(c.to, m); err != nil || !whole {
+	whole, err := isWhole(c.to, m)
+	if err != nil {
 		return false, err
 	}
+	if !whole {
+		return false, nil
+	}
 	for part, want := range parts {
-		if got, err := c.to.ReadPart(m.Key, part); err != nil || !bytes.Equal(got, want) {
+		got, err := c.to.ReadPart(m.Key, part)
+		if err != nil || !bytes.Equal(got, want) {
 			return false, nil
 		}
 	}
@@ -270,8 +288,11 @@ func (c *mediaCopy) count(m store.StoredMedium, written int) {
 // in the meantime.
 func (c *mediaCopy) noteDamaged(ctx context.Context, m store.StoredMedium) error {
 	used, err := c.rows.MediaInUse(ctx, m.Key, m.Key)
-	if err != nil || len(used) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(used) == 0 {
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -94,9 +94,13 @@ func (b Backup) fromSnapshot(ctx context.Context, create func(backup.Source) err
 	})
 }
 
+// isDir reports whether a target names a directory, which may not exist yet.
 func isDir(target string) bool {
+	if strings.HasSuffix(target, "/") {
+		return true
+	}
 	info, err := os.Stat(target)
-	return strings.HasSuffix(target, "/") || err == nil && info.IsDir()
+	return err == nil && info.IsDir()
 }
 
 // lockFile is locked while a backup is written to a directory.
@@ -134,12 +138,17 @@ func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.
 		Key:      b.Key,
 		Now:      time.Now,
 		Progress: b.Progress,
-		Rows:     func(ctx context.Context, t database.Table) iter.Seq2[[]any, error] { return snapshot.Rows(ctx, t) },
-		Media:    func(ctx context.Context) iter.Seq2[backup.Object, error] { return listMedia(ctx, snapshot) },
-		Parts:    recordings.MediaParts(),
+		Rows:     snapshot.Rows,
+		Media: func(ctx context.Context) iter.Seq2[backup.Object, error] {
+			return listMedia(ctx, snapshot)
+		},
+		Parts: recordings.MediaParts(),
 		Exists: func(ctx context.Context, key string) (bool, error) {
 			used, err := b.Rows.MediaInUse(ctx, key, key)
-			return len(used) > 0, err
+			if err != nil {
+				return false, err
+			}
+			return len(used) > 0, nil
 		},
 	}
 
@@ -147,10 +156,12 @@ func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.
 		s.Open = func(key string) (io.ReadSeekCloser, error) { return b.Media.Open(key) }
 		s.ReadPart = b.Media.ReadPart
 	}
-	if s.Schema, err = snapshot.Schema(ctx); err != nil {
+	s.Schema, err = snapshot.Schema(ctx)
+	if err != nil {
 		return s, err
 	}
-	if s.Tables, err = snapshot.Tables(ctx); err != nil {
+	s.Tables, err = snapshot.Tables(ctx)
+	if err != nil {
 		return s, err
 	}
 	return s, b.checkKey(ctx, snapshot, s.Tables)
@@ -167,8 +178,11 @@ func (b Backup) checkKey(ctx context.Context, snapshot *store.Snapshot, tables [
 		return nil // an older schema, without this table
 	}
 	newest, err := snapshot.MasterKey(ctx)
-	if err == nil && newest != "" && newest != b.Key.MasterKey {
+	if err != nil {
+		return err
+	}
+	if newest != "" && newest != b.Key.MasterKey {
 		return ErrKeyReplaced
 	}
-	return err
+	return nil
 }

@@ -1,7 +1,6 @@
 package backups
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -62,7 +61,8 @@ func TestBackupAroundMaster(t *testing.T) {
 }
 
 func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
-	id, before := newKey(t), filepath.Join(dir, "master.key")
+	id := newKey(t)
+	before := filepath.Join(dir, "master.key")
 	ring := storetest.Ring(t, dir, rows, nil)
 	project := storetest.AddProject(t, rows, time.Now())
 	sealed, err := ring.SealSecret("of a test", []byte("a secret"))
@@ -89,19 +89,27 @@ func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
 	}
 	second := create(t, rows, keyOf(t, after), id.Recipient())
 
-	for name, tt := range map[string]struct {
-		archive       backup.Archive
-		master, other string
-	}{"before": {first, before, after}, "after": {second, after, before}} {
-		_, err := restore(t, tt.archive, id, "sqlite:selvage.db", tt.other)
-		if err == nil || !strings.Contains(err.Error(), "a different master key") {
-			t.Errorf("%s: restoring with the other key = %v, want an error about a different master key", name, err)
-		}
-		r := restoreOf(t, tt.archive, id, "sqlite:selvage.db", tt.master)
-		if _, _, err := r.Run(t.Context()); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		wantRestored(t, r, project, sealed)
+	tests := []struct {
+		name    string
+		archive backup.Archive
+		master  string // file with the master key in use at the time of the backup
+		other   string // file with the other key
+	}{
+		{name: "before", archive: first, master: before, other: after},
+		{name: "after", archive: second, master: after, other: before},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := restore(t, tt.archive, id, "sqlite:selvage.db", tt.other)
+			if err == nil || !strings.Contains(err.Error(), "a different master key") {
+				t.Errorf("restoring with the other key = %v, want an error about a different master key", err)
+			}
+			r := restoreOf(t, tt.archive, id, "sqlite:selvage.db", tt.master)
+			if _, _, err := r.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			wantRestored(t, r, project, sealed)
+		})
 	}
 }
 
@@ -135,14 +143,22 @@ func wantRestored(t *testing.T, r *Restore, project, sealed string) {
 		t.Errorf("the project is not restored: %v", err)
 	}
 	report, err := rows.VerifyAudit(t.Context())
-	if err != nil || len(report.Broken) > 0 {
-		t.Errorf("the restored audit trail is broken: %+v, %v", report, err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if len(report.Broken) > 0 {
+		t.Errorf("the restored audit trail has the broken parts %+v, want none", report.Broken)
+	}
+
 	ring, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: master})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if secret, err := ring.OpenSecret("of a test", sealed); err != nil || !bytes.Equal(secret, []byte("a secret")) {
-		t.Errorf("a secret from before the replacement = %q, %v, want \"a secret\"", secret, err)
+	secret, err := ring.OpenSecret("of a test", sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(secret) != "a secret" {
+		t.Errorf("a secret from before the replacement = %q, want \"a secret\"", secret)
 	}
 }

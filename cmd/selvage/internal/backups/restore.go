@@ -86,7 +86,8 @@ func (r *Restore) run(ctx context.Context) (err error) {
 
 	rows := store.Config{URL: string(r.Config.Database), Dir: r.Config.Data, Patience: patience}
 	if !r.Config.Database.Shared() {
-		rows.URL, rows.Dir = "sqlite:restored.db", temp
+		rows.URL = "sqlite:restored.db"
+		rows.Dir = temp
 	}
 
 	if err := r.load(ctx, rows, media); err != nil {
@@ -135,28 +136,33 @@ func (r *Restore) emptyBucket() error {
 // empty removes everything in a directory.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
-	for _, e := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	if err != nil {
+		return err
 	}
-	return err
+	var errs []error
+	for _, entry := range entries {
+		errs = append(errs, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	}
+	return errors.Join(errs...)
 }
 
 // placeMedia moves the media to its place, if it is not there already.
-func (r *Restore) placeMedia(from string) error {
-	to := r.Config.MediaDir()
-	if to == "" {
+func (r *Restore) placeMedia(written string) error {
+	dir := r.Config.MediaDir()
+	if dir == "" {
 		r.placed = true
 		return nil
 	}
-	if from != to {
-		if err := os.Rename(from, to); err != nil {
+	if written != dir {
+		if err := os.Rename(written, dir); err != nil {
 			return fmt.Errorf("moving the media to its place: %w", err)
 		}
 	}
 	r.placed = true
-	return syncDir(filepath.Dir(to))
+	return syncDir(filepath.Dir(dir))
 }
 
+// syncDir makes changes to the names in a directory durable.
 func syncDir(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {
@@ -204,12 +210,12 @@ func (r *Restore) checkTarget(ctx context.Context) (unlock func(), err error) {
 		}
 	}
 
-	empty, err := r.hasNoMedia(ctx)
-	if err == nil && !empty {
-		err = inUse(r.mediaPlace())
-	}
+	noMedia, err := r.hasNoMedia(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if !noMedia {
+		return nil, inUse(r.mediaPlace())
 	}
 	return func() { _ = lock.Close() }, nil
 }
@@ -236,30 +242,25 @@ func (r *Restore) hasNoMedia(ctx context.Context) (empty bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
-	return len(files) == 0, err
+	if err != nil {
+		return false, err
+	}
+	return len(files) == 0, nil
 }
 
 // check reads the whole archive and the master key. It writes nothing.
 func (r *Restore) check(ctx context.Context) (err error) {
-	if r.master, err = MasterKey(r.Config); err != nil {
+	r.master, err = MasterKey(r.Config)
+	if err != nil {
 		return err
 	}
-	_, m, err := r.Archive.Read(r.Identities, backup.Visitor{
-		Header: func(h backup.Header) error { r.header = h; return nil },
-		Rows: func(t backup.Table, rows iter.Seq2[[]any, error]) error {
-			for row, err := range rows {
-				if err = errors.Join(err, ctx.Err()); err != nil {
-					return err
-				}
-				if t.Name == "ring" {
-					r.ring = append(r.ring, ringKey(t, row))
-				}
-				if t.Name == "master_keys" {
-					r.masters = append(r.masters, masterRecord(t, row))
-				}
-			}
-			r.Progress(t.Name)
+	_, manifest, err := r.Archive.Read(r.Identities, backup.Visitor{
+		Header: func(h backup.Header) error {
+			r.header = h
 			return nil
+		},
+		Rows: func(t backup.Table, rows iter.Seq2[[]any, error]) error {
+			return r.readRows(ctx, t, rows)
 		},
 		Bytes:  func(backup.Object, io.Reader) error { return ctx.Err() },
 		Object: func(backup.Object) error { return nil },
@@ -268,15 +269,36 @@ func (r *Restore) check(ctx context.Context) (err error) {
 		return err
 	}
 
-	if err := CheckOrigin(r.header, m, r.master); err != nil {
+	if err := CheckOrigin(r.header, manifest, r.master); err != nil {
 		return err
 	}
 
-	r.keys, err = keys.Read(ctx, r.Config.RingConfig(archivedRing{records: r.ring, masters: r.masters}, r.master))
+	archived := archivedRing{records: r.ring, masters: r.masters}
+	r.keys, err = keys.Read(ctx, r.Config.RingConfig(archived, r.master))
 	if err != nil {
 		return err
 	}
 	return r.keys.Status().Err
+}
+
+// readRows reads the rows of a table. It keeps those of the key ring and of the master keys.
+func (r *Restore) readRows(ctx context.Context, t backup.Table, rows iter.Seq2[[]any, error]) error {
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		switch t.Name {
+		case "ring":
+			r.ring = append(r.ring, ringKey(t, row))
+		case "master_keys":
+			r.masters = append(r.masters, masterRecord(t, row))
+		}
+	}
+	r.Progress(t.Name)
+	return nil
 }
 
 // MasterKey reads the master key of an installation, which must exist.

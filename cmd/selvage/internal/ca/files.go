@@ -50,13 +50,17 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	if errors.Is(err, fs.ErrExist) {
 		return readKey(file) // another process created it first
 	}
-	return key, err
+	if err != nil {
+		return nil, err
+	}
+	return key, nil
 }
 
 // readCert returns the certificate in a directory, and creates it if there is none. Processes that
 // create one at the same time use the same key, so each of their certificates works.
 func (a *Authority) readCert(dir string) (*x509.Certificate, error) {
-	if cert, err := Read(dir); !errors.Is(err, fs.ErrNotExist) {
+	cert, err := Read(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
 		return cert, err
 	}
 	der, err := a.authority()

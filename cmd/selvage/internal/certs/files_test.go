@@ -2,6 +2,7 @@ package certs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -12,6 +13,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +22,7 @@ import (
 )
 
 // makePair returns a certificate and its key in PEM.
-func makePair(t *testing.T, from time.Time, lives time.Duration, names ...string) (chain, key []byte) {
+func makePair(t *testing.T, start time.Time, lifetime time.Duration, names ...string) (chain, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -29,8 +31,8 @@ func makePair(t *testing.T, from time.Time, lives time.Duration, names ...string
 
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
-		NotBefore:    from,
-		NotAfter:     from.Add(lives),
+		NotBefore:    start,
+		NotAfter:     start.Add(lifetime),
 		DNSNames:     names,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
@@ -63,48 +65,87 @@ const day = 24 * time.Hour
 // rejected.
 func TestOpenFiles(t *testing.T) {
 	now := time.Now()
-	chain, key := makePair(t, now.Add(-day), 90*day, "pbx.example.org")
-	other, _ := makePair(t, now.Add(-day), 90*day, "pbx.example.org")
-	past, pastKey := makePair(t, now.Add(-91*day), 90*day, "pbx.example.org")
-	future, futureKey := makePair(t, now.Add(day), 90*day, "pbx.example.org")
+	const host, otherHost = "pbx.example.org", "id.example.org"
+	chain, key := makePair(t, now.Add(-day), 90*day, host)
+	other, _ := makePair(t, now.Add(-day), 90*day, host)
+	past, pastKey := makePair(t, now.Add(-91*day), 90*day, host)
+	future, futureKey := makePair(t, now.Add(day), 90*day, host)
 
-	for _, tt := range []struct {
+	tests := []struct {
 		name       string
 		chain, key []byte
-		mode       os.FileMode
-		hosts      []string
-		want       string // text in the error
+		mode       os.FileMode // mode of the key's file, 0600 unless set
+		host       string      // host that the certificate is for, any unless set
+		want       string      // text in the error, or "" for none
 	}{
-		{"valid", chain, key, 0o600, []string{"pbx.example.org"}, ""},
-		{"valid, readable by its owner alone", chain, key, 0o400, nil, ""},
-		{"others may read the key", chain, key, 0o644, nil, "others can read DIR/key.pem (mode 644); chmod 600 it"},
-		{"a group may read the key", chain, key, 0o640, nil, "others can read"},
-		{"another certificate's key", other, key, 0o600, nil, "DIR/cert.pem and DIR/key.pem do not match"},
-		{"the chain in reverse order", append(bytes.Clone(other), chain...), key, 0o600, nil,
-			"of the first certificate"},
-		{"expired", past, pastKey, 0o600, nil, ""},
-		{"expired, for another host", past, pastKey, 0o600, []string{"id.example.org"},
-			"is not valid for id.example.org"},
-		{"not valid yet", future, futureKey, 0o600, nil, "and this machine's clock is at"},
-		{"a different host", chain, key, 0o600, []string{"id.example.org"},
-			"is not valid for id.example.org, where clients reach this server; it is valid for pbx.example.org"},
-		{"no certificate", key, key, 0o600, nil, "DIR/cert.pem has no PEM certificate"},
-		{"no key", chain, chain, 0o600, nil, "DIR/key.pem has no unencrypted PEM key"},
-		{"empty", nil, nil, 0o600, nil, "has no PEM certificate"},
-	} {
-		dir := t.TempDir()
-		c := FilesConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), Hosts: tt.hosts}
-		write(t, c.Cert, tt.chain, 0o644)
-		write(t, c.Key, tt.key, tt.mode)
-		_, err := OpenFiles(c)
-		want := strings.ReplaceAll(tt.want, "DIR", dir)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: OpenFiles = %v, want %q", tt.name, err, want)
-		}
+		{name: "valid", chain: chain, key: key, host: host},
+		{name: "valid, readable by its owner alone", chain: chain, key: key, mode: 0o400},
+		{
+			name:  "others may read the key",
+			chain: chain,
+			key:   key,
+			mode:  0o644,
+			want:  "others can read DIR/key.pem (mode 644); chmod 600 it",
+		},
+		{name: "a group may read the key", chain: chain, key: key, mode: 0o640, want: "others can read"},
+		{
+			name:  "the key of a different certificate",
+			chain: other,
+			key:   key,
+			want:  "DIR/cert.pem and DIR/key.pem do not match",
+		},
+		{
+			name:  "the chain in reverse order",
+			chain: slices.Concat(other, chain),
+			key:   key,
+			want:  "of the first certificate",
+		},
+		{name: "expired", chain: past, key: pastKey},
+		{
+			name:  "expired, for a different host",
+			chain: past,
+			key:   pastKey,
+			host:  otherHost,
+			want:  "is not valid for id.example.org",
+		},
+		{name: "not valid yet", chain: future, key: futureKey, want: "and this machine's clock is at"},
+		{
+			name:  "a different host",
+			chain: chain,
+			key:   key,
+			host:  otherHost,
+			want:  "is not valid for id.example.org, where clients reach this server; it is valid for pbx.example.org",
+		},
+		{name: "no certificate", chain: key, key: key, want: "DIR/cert.pem has no PEM certificate"},
+		{name: "no key", chain: chain, key: chain, want: "DIR/key.pem has no unencrypted PEM key"},
+		{name: "empty", want: "has no PEM certificate"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := FilesConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+			if tt.host != "" {
+				c.Hosts = []string{tt.host}
+			}
+			write(t, c.Cert, tt.chain, 0o644)
+			write(t, c.Key, tt.key, cmp.Or(tt.mode, 0o600))
+
+			_, err := OpenFiles(c)
+			if tt.want == "" {
+				if err != nil {
+					t.Errorf("OpenFiles = %v, want nil", err)
+				}
+				return
+			}
+			want := strings.ReplaceAll(tt.want, "DIR", dir)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("OpenFiles = %v, want an error with %q", err, want)
+			}
+		})
 	}
 
-	if _, err := OpenFiles(FilesConfig{Cert: "nowhere", Key: "nowhere"}); err == nil ||
-		!strings.Contains(err.Error(), "reading tls.cert: open nowhere") {
+	_, err := OpenFiles(FilesConfig{Cert: "nowhere", Key: "nowhere"})
+	if err == nil || !strings.Contains(err.Error(), "reading tls.cert: open nowhere") {
 		t.Errorf("OpenFiles of missing files = %v, want an error about tls.cert", err)
 	}
 }
@@ -128,19 +169,30 @@ func TestExpired(t *testing.T) {
 
 	put(past, pastKey)
 	f, err := OpenFiles(c)
-	logged := log.take()
-	if err != nil || !f.Ends().Before(now) || !strings.Contains(logged, "expired on") {
-		t.Fatalf("OpenFiles = %v, and logged %q, want nil and a log line about the expiry", err, logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ends := f.Ends(); !ends.Before(now) {
+		t.Fatalf("the certificate in use ends at %s, want the expired one", ends)
+	}
+	if logged := log.take(); !strings.Contains(logged, "expired on") {
+		t.Fatalf("OpenFiles logged %q, want a line about the expiry", logged)
 	}
 
 	put(chain, key)
-	if err := f.Reload(); err != nil || f.Ends().Before(now) {
-		t.Errorf("Reload of a valid certificate = %v, want nil and the valid one in use", err)
+	if err := f.Reload(); err != nil {
+		t.Errorf("Reload of a valid certificate = %v, want nil", err)
+	}
+	if ends := f.Ends(); ends.Before(now) {
+		t.Errorf("after a reload, the certificate in use ends at %s, want the valid one", ends)
 	}
 
 	put(past, pastKey)
-	if err := f.Reload(); err == nil || f.Ends().Before(now) {
-		t.Errorf("Reload of an expired certificate = %v, want an error, and the valid one in use", err)
+	if err := f.Reload(); err == nil {
+		t.Error("Reload of an expired certificate = nil, want an error")
+	}
+	if ends := f.Ends(); ends.Before(now) {
+		t.Errorf("after a failed reload, the certificate in use ends at %s, want the valid one", ends)
 	}
 }
 
@@ -197,28 +249,70 @@ func TestRun(t *testing.T) {
 		}
 
 		go f.Run(ctx)
-		for _, tt := range []struct {
-			what  string
+		steps := []struct {
+			name  string
 			do    func()
 			names string // names in the certificate that is in use afterwards
-			log   string
+			log   string // text in the only line of the log, or "" for no line
 		}{
-			{"nothing changed", func() {}, "a.test", ""},
-			{"renewed", func() { put("a.test", "b.test") }, "a.test b.test", "loaded the changed certificate"},
-			{"half a certificate", func() { write(t, c.Cert, nil, 0o644) }, "a.test b.test", "has no PEM certificate"},
-			{"still half a certificate", func() {}, "a.test b.test", ""},
-			{"a certificate for other names", func() { put("c.test") }, "a.test b.test", "is not valid for a.test"},
-			{"gone", func() { _ = os.Remove(c.Key) }, "a.test b.test", "no such file"},
-			{"valid again", func() { put("a.test", "d.test") }, "a.test d.test", "loaded the changed certificate"},
-			{"not renewed", func() { time.Sleep(25 * time.Minute) }, "a.test d.test", "was not renewed in time"},
-		} {
+			{name: "nothing changed", do: func() {}, names: "a.test"},
+			{
+				name:  "renewed",
+				do:    func() { put("a.test", "b.test") },
+				names: "a.test b.test",
+				log:   "loaded the changed certificate",
+			},
+			{
+				name:  "half a certificate",
+				do:    func() { write(t, c.Cert, nil, 0o644) },
+				names: "a.test b.test",
+				log:   "has no PEM certificate",
+			},
+			{name: "still half a certificate", do: func() {}, names: "a.test b.test"},
+			{
+				name:  "a certificate for other names",
+				do:    func() { put("c.test") },
+				names: "a.test b.test",
+				log:   "is not valid for a.test",
+			},
+			{
+				name:  "gone",
+				do:    func() { _ = os.Remove(c.Key) },
+				names: "a.test b.test",
+				log:   "no such file",
+			},
+			{
+				name:  "valid again",
+				do:    func() { put("a.test", "d.test") },
+				names: "a.test d.test",
+				log:   "loaded the changed certificate",
+			},
+			{
+				name:  "not renewed",
+				do:    func() { time.Sleep(25 * time.Minute) },
+				names: "a.test d.test",
+				log:   "was not renewed in time",
+			},
+		}
+		for _, step := range steps {
 			log.take()
-			tt.do()
+			step.do()
 			time.Sleep(3 * lookEvery)
 			synctest.Wait()
-			if got := log.take(); named() != tt.names || !strings.Contains(got, tt.log) || tt.log == "" &&
-				got != "" || strings.Count(got, "\n") > 1 {
-				t.Errorf("%s: in use is %q, the log has %q, want %q and %q", tt.what, named(), got, tt.names, tt.log)
+
+			if got := named(); got != step.names {
+				t.Errorf("%s: the certificate in use is for %q, want %q", step.name, got, step.names)
+			}
+			wantLines := 0
+			if step.log != "" {
+				wantLines = 1
+			}
+			logged := log.take()
+			if got := strings.Count(logged, "\n"); got != wantLines {
+				t.Errorf("%s: the log has %d lines, want %d:\n%s", step.name, got, wantLines, logged)
+			}
+			if !strings.Contains(logged, step.log) {
+				t.Errorf("%s: the log has %q, want %q", step.name, logged, step.log)
 			}
 		}
 

@@ -20,10 +20,11 @@ func Noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 // Help runs a command by printing its help.
 func Help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// Command returns a command that runs do. use is the name of the command and its arguments, such as
-// "show ID". The last argument may be optional ("[ID]") or repeatable ("ID…").
+// Command returns a command that runs do. The usage line consists of its name and the names of its
+// arguments, such as "show ID". The last argument may be optional ("[ID]") or repeatable ("ID…").
 func Command(use, short string, do func(*cobra.Command, []string) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: Arguments(strings.Fields(use)[1:]...), RunE: do}
+	names := strings.Fields(use)[1:]
+	return &cobra.Command{Use: use, Short: short, Args: Arguments(names...), RunE: do}
 }
 
 // KnownCommand rejects arguments to a command that only has sub-commands.
@@ -37,8 +38,9 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return Usagef("unknown command %q%s", cmd.CommandPath()+" "+args[0],
-		suggest.MeantOr(args[0], names, fmt.Sprintf("`%s --help` lists the commands", cmd.CommandPath())))
+	path := cmd.CommandPath()
+	hint := suggest.MeantOr(args[0], names, fmt.Sprintf("`%s --help` lists the commands", path))
+	return Usagef("unknown command %q%s", path+" "+args[0], hint)
 }
 
 // NoArguments rejects all arguments, for a command whose usage line shows flags.
@@ -46,13 +48,17 @@ var NoArguments = Arguments()
 
 // Arguments returns a check that a command gets the named arguments; see Command.
 func Arguments(names ...string) cobra.PositionalArgs {
+	last := ""
+	if len(names) > 0 {
+		last = names[len(names)-1]
+	}
+	repeatable := strings.HasSuffix(strings.TrimSuffix(last, "]"), "…")
 	return func(cmd *cobra.Command, args []string) error {
-		many := len(names) > 0 && strings.HasSuffix(strings.TrimSuffix(names[len(names)-1], "]"), "…")
 		optional := len(args) == len(names)-1 && strings.HasPrefix(names[len(args)], "[")
 		switch {
 		case len(args) < len(names) && !optional:
 			return Usagef("%s needs %s; see `%s --help`", Name(cmd), names[len(args)], cmd.CommandPath())
-		case len(args) > len(names) && !many:
+		case len(args) > len(names) && !repeatable:
 			return Usagef("%s takes no argument %q; see `%s --help`", Name(cmd), args[len(names)], cmd.CommandPath())
 		case slices.Contains(args, ""):
 			empty := names[min(slices.Index(args, ""), len(names)-1)]

@@ -24,9 +24,10 @@ func (e *Env) Confirm(cmd *cobra.Command, what, name string) error {
 	return e.Ask(cmd, what, "Type its name to continue: ", name)
 }
 
-// Ask is like Confirm, but with its own prompt and its own word to type.
+// Ask is like Confirm, but with a prompt and a word to type that the caller chooses.
 func (e *Env) Ask(cmd *cobra.Command, what, prompt, word string) error {
-	if yes, _ := cmd.Flags().GetBool("yes"); yes || !console.IsTerminal(e.Stdin) {
+	yes, _ := cmd.Flags().GetBool("yes")
+	if yes || !console.IsTerminal(e.Stdin) {
 		return nil
 	}
 	fmt.Fprintf(e.Stderr, "%s\n%s", Sanitize(what), prompt)
@@ -62,7 +63,10 @@ func (e *Env) ReadSecret(what string) (string, error) {
 func (e *Env) ReadPassword(cmd *cobra.Command, prompt bool) (*string, error) {
 	if fromStdin, _ := cmd.Flags().GetBool("password-stdin"); fromStdin {
 		secret, err := e.ReadSecret("password")
-		return &secret, err
+		if err != nil {
+			return nil, err
+		}
+		return &secret, nil
 	}
 	f, ok := e.Stdin.(*os.File)
 	if !prompt || !ok {

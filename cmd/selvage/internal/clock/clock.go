@@ -9,7 +9,7 @@ import (
 )
 
 // These limits bound the difference between the clocks of a node and its database. Nodes whose
-// clocks differ by more consider each other's tokens expired or not yet issued.
+// clocks differ more consider each other's tokens expired or not yet issued.
 const (
 	Tolerated = time.Minute
 	refused   = 5 * time.Minute // a server with a larger difference does not start
@@ -33,9 +33,10 @@ func (c Source) Ahead(ctx context.Context) (time.Duration, error) {
 // warning if it is off by less.
 func (c Source) Check(ctx context.Context, log *slog.Logger) error {
 	ahead, err := c.Ahead(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	switch {
 	case ahead.Abs() > refused:
 		return fmt.Errorf(
 			"this machine's clock is %s the database's: set both by NTP, or tokens would expire too early or too late",
@@ -49,13 +50,16 @@ func (c Source) Check(ctx context.Context, log *slog.Logger) error {
 // CheckTolerance returns an error if the clocks differ by more than Tolerated.
 func (c Source) CheckTolerance(ctx context.Context) error {
 	ahead, err := c.Ahead(ctx)
-	if err == nil && ahead.Abs() > Tolerated {
-		err = fmt.Errorf("this machine's clock is %s the database's", Apart(ahead))
+	if err != nil {
+		return err
 	}
-	return err
+	if ahead.Abs() > Tolerated {
+		return fmt.Errorf("this machine's clock is %s the database's", Apart(ahead))
+	}
+	return nil
 }
 
-// Apart returns text such as "2s ahead of", to be followed by the name of the other clock.
+// Apart returns a text such as "2s ahead of", to be followed by the name of the other clock.
 func Apart(ahead time.Duration) string {
 	if ahead < 0 {
 		return ahead.Abs().Round(time.Second).String() + " behind"

@@ -40,7 +40,8 @@ type applyCommands struct{ *commands }
 
 func (c applyCommands) command() *cobra.Command {
 	cmd := cli.Command("apply", "Create and update projects and their contents to match a file", c.apply)
-	cmd.Use, cmd.Args = "apply -f FILE", cli.NoArguments
+	cmd.Use = "apply -f FILE"
+	cmd.Args = cli.NoArguments
 	cmd.Long = `Create, update and delete projects, keys, clients, subscribers, resources and webhooks until they match
 a file.
 
@@ -62,6 +63,7 @@ With --dry-run nothing is changed. The exit status is then 0 if nothing differs,
 	return cmd
 }
 
+// apply reads a file and applies it. Only with --dry-run does it need an existing database.
 func (c applyCommands) apply(cmd *cobra.Command, _ []string) error {
 	if err := cli.Need(cmd, "file"); err != nil {
 		return err
@@ -77,9 +79,10 @@ func (c applyCommands) apply(cmd *cobra.Command, _ []string) error {
 	}
 
 	dry, _ := cmd.Flags().GetBool("dry-run")
-	if dry {
+	switch {
+	case dry:
 		err = checkRows(conf)
-	} else if !conf.Database.Shared() {
+	case !conf.Database.Shared():
 		err = datadir.Make(conf.Data)
 	}
 	if err != nil {
@@ -115,13 +118,21 @@ func (c applyCommands) applyText(cmd *cobra.Command, a *app, name string, text [
 		return err
 	}
 
-	out := &applyReport{c: c.commands, dry: dry, total: len(steps), counts: make(map[declared.Action]int)}
+	out := &applyReport{
+		c:      c.commands,
+		dry:    dry,
+		total:  len(steps),
+		counts: make(map[declared.Action]int),
+	}
 	if dry || len(steps) == 0 {
 		for _, s := range steps {
 			out.add(declared.Done{Step: s})
 		}
-		if err := out.end(); err != nil || len(steps) == 0 {
+		if err := out.end(); err != nil {
 			return err
+		}
+		if len(steps) == 0 {
+			return nil
 		}
 		return driftError{name, len(steps)}
 	}
@@ -147,8 +158,9 @@ func (c applyCommands) confirmRemovals(cmd *cobra.Command, steps []declared.Step
 }
 
 // takeSteps takes the steps and reports each one afterwards.
-func takeSteps(ctx context.Context, cmd *cobra.Command, d *declared.Declarer, steps []declared.Step,
-	out *applyReport) error {
+func takeSteps(
+	ctx context.Context, cmd *cobra.Command, d *declared.Declarer, steps []declared.Step, out *applyReport,
+) error {
 	if path, _ := cmd.Flags().GetString("secrets"); path != "" {
 		f, err := openSecrets(path)
 		if err != nil {

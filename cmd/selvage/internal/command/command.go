@@ -71,19 +71,42 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagError)
 
 	root.AddCommand(
-		c.serveCommand(), c.demoCommand(), c.projectCommand(), operatorCommands{c}.command(), c.keyCommand(),
-		c.ingestKeyCommand(), c.clientRegistrationCommand(),
-		clientCommands{c}.command(), subscriberCommands{c}.command(), c.resourceCommand(),
-		gatewayCommands{c}.command(), c.numberCommand(),
-		c.addressCommand(), tokenCommands{c}.command(), upstreamCommands{c}.command(), webhookCommands{c}.command(),
+		c.serveCommand(),
+		c.demoCommand(),
+		c.projectCommand(),
+		operatorCommands{c}.command(),
+		c.keyCommand(),
+		c.ingestKeyCommand(),
+		c.clientRegistrationCommand(),
+		clientCommands{c}.command(),
+		subscriberCommands{c}.command(),
+		c.resourceCommand(),
+		gatewayCommands{c}.command(),
+		c.numberCommand(),
+		c.addressCommand(),
+		tokenCommands{c}.command(),
+		upstreamCommands{c}.command(),
+		webhookCommands{c}.command(),
 		c.mailCommand(),
-		c.callCommand(), c.roomCommand(), recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),
+
+		c.callCommand(),
+		c.roomCommand(),
+		recordingCommands{c}.command(),
+		auditCommands{c}.command(),
+		c.ringCommand(),
 		masterKeyCommands{c}.command(),
-		caCommands{c}.command(), c.configCommand(), applyCommands{c}.command(), c.migrateCommand(),
+		caCommands{c}.command(),
+		c.configCommand(),
+		applyCommands{c}.command(),
+		c.migrateCommand(),
 		backupCommands{c}.command(),
-		c.exportCommand(), c.importCommand(),
-		doctorCommands{c}.command(), c.topCommand(),
-		c.manCommand(), c.versionCommand(), c.hashesCommand(),
+		c.exportCommand(),
+		c.importCommand(),
+		doctorCommands{c}.command(),
+		c.topCommand(),
+		c.manCommand(),
+		c.versionCommand(),
+		c.hashesCommand(),
 	)
 	addCompletion(root)
 	return root
@@ -112,6 +135,7 @@ func (c *commands) with(do action) runner { return c.run(do, false) }
 // withMedia returns a runner that opens the services and the media of recordings, and calls do.
 func (c *commands) withMedia(do action) runner { return c.run(do, true) }
 
+// run returns a runner that opens the services and calls do.
 func (c *commands) run(do action, media bool) runner {
 	return func(cmd *cobra.Command, args []string) error {
 		conf, _, err := c.loadConfig(cmd.Flags())

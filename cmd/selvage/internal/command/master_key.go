@@ -38,6 +38,7 @@ var masterView = cli.View[keys.MasterRecord]{
 	},
 }
 
+// masterState describes whether a master key is still in use.
 func masterState(m keys.MasterRecord) string {
 	switch {
 	case m.Replaced.IsZero():
@@ -63,10 +64,11 @@ After a leak, run it with --leaked, and do what docs/keys.md says.`
 type masterKeyCommands struct{ *commands }
 
 func (c masterKeyCommands) command() *cobra.Command {
+	listMasters := func(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
+		return c.listMasters(ctx, a)
+	}
 	ls := cli.Command("list", "List the master keys that the installation has had, by their fingerprints",
-		c.with(func(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-			return c.listMasters(ctx, a)
-		}))
+		c.with(listMasters))
 	prepare := cli.Command("prepare", "Create the next master key in the data directory, to copy it to other nodes",
 		c.prepareMaster)
 	rotate := cli.Command("rotate", "Replace the master key, while servers run", c.with(c.rotateMaster))
@@ -90,6 +92,7 @@ func (c masterKeyCommands) listMasters(ctx context.Context, a *app) error {
 	return cli.List(c.Env, masterView, records)
 }
 
+// prepareMaster creates the next master key, unless its file exists.
 func (c masterKeyCommands) prepareMaster(cmd *cobra.Command, _ []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
@@ -104,15 +107,17 @@ func (c masterKeyCommands) prepareMaster(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
+// rotateMaster replaces the master key, and seals the secrets again with the new one.
 func (c masterKeyCommands) rotateMaster(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	_, before := a.Ring.BackupKey()
+	_, old := a.Ring.BackupKey()
 	next, err := nextMaster(a.Config)
 	if err != nil {
 		return err
 	}
 	leaked, _ := cmd.Flags().GetBool("leaked")
-	what := fmt.Sprintf("This replaces the master key %s by %s.", before, keys.Fingerprint(next))
-	if err := c.Confirm(cmd, what, keys.Fingerprint(next)); err != nil {
+	fingerprint := keys.Fingerprint(next)
+	what := fmt.Sprintf("This replaces the master key %s by %s.", old, fingerprint)
+	if err := c.Confirm(cmd, what, fingerprint); err != nil {
 		return err
 	}
 	if err := a.ReplaceMaster(ctx, next, leaked); err != nil {
@@ -120,13 +125,13 @@ func (c masterKeyCommands) rotateMaster(ctx context.Context, a *app, cmd *cobra.
 	}
 
 	progress := c.NewProgressLine("table")
-	n, err := a.Reseal(ctx, func(string) { progress.Step() })
+	resealed, err := a.Reseal(ctx, func(string) { progress.Step() })
 	progress.End()
 	if err != nil {
 		return fmt.Errorf("the new master key is in use, but some secrets are not sealed with it: %w", err)
 	}
 	fmt.Fprintf(c.Stderr, "Sealed %s with the new key. Keep a copy of %s elsewhere.\n",
-		cli.Plural(n, "secret"), masterKeyOf(a.Config))
+		cli.Plural(resealed, "secret"), masterKeyOf(a.Config))
 	return c.listMasters(ctx, a)
 }
 
@@ -149,8 +154,11 @@ func nextMaster(conf config.Config) ([]byte, error) {
 	}
 
 	next, err := keys.ReadMaster(conf.NextMasterFile())
-	if err == nil && len(all) > 0 && bytes.Equal(next, all[0]) {
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 0 && bytes.Equal(next, all[0]) {
 		return nil, fmt.Errorf("%s holds the master key in use", conf.NextMasterFile())
 	}
-	return next, err
+	return next, nil
 }

@@ -27,22 +27,27 @@ type noun[T any] struct {
 }
 
 // command returns a command that prints the item that do returns.
-func (n noun[T]) command(use, short string,
-	do func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (T, error)) *cobra.Command {
-	return cli.Command(use, short, n.run(
-		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-			item, err := do(ctx, a, cmd, args)
-			if err != nil {
-				return err
-			}
-			return cli.Show(n.Env, n.view, item)
-		}, n.media))
+func (n noun[T]) command(
+	use, short string,
+	do func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (T, error),
+) *cobra.Command {
+	show := func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+		item, err := do(ctx, a, cmd, args)
+		if err != nil {
+			return err
+		}
+		return cli.Show(n.Env, n.view, item)
+	}
+	return cli.Command(use, short, n.run(show, n.media))
 }
 
 // projectCommand returns a command that calls do with the project of --project and prints the
-// returned item. flags are required.
-func (n noun[T]) projectCommand(use, short string, flags []string,
-	do func(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (T, error)) *cobra.Command {
+// returned item. All the flags are required.
+func (n noun[T]) projectCommand(
+	use, short string,
+	flags []string,
+	do func(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (T, error),
+) *cobra.Command {
 	return n.command(use, short,
 		func(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (item T, err error) {
 			if err := cli.Need(cmd, flags...); err != nil {
@@ -58,14 +63,14 @@ func (n noun[T]) projectCommand(use, short string, flags []string,
 
 // listCommand returns a command that prints all items selected by its flags.
 func (n noun[T]) listCommand(use, short string) *cobra.Command {
-	return cli.Command(use, short, n.run(
-		func(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-			items, err := n.list(ctx, a, cmd)
-			if err != nil {
-				return err
-			}
-			return cli.List(n.Env, n.view, items)
-		}, n.media))
+	list := func(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+		items, err := n.list(ctx, a, cmd)
+		if err != nil {
+			return err
+		}
+		return cli.List(n.Env, n.view, items)
+	}
+	return cli.Command(use, short, n.run(list, n.media))
 }
 
 // showCommand returns a command that prints the item named by its argument.
@@ -78,8 +83,10 @@ func (n noun[T]) showCommand(use, short string) *cobra.Command {
 
 // changeCommand returns a command that finds the item named by its first argument, calls do with it
 // and prints the result.
-func (n noun[T]) changeCommand(use, short string,
-	do func(ctx context.Context, a *app, cmd *cobra.Command, item T) (T, error)) *cobra.Command {
+func (n noun[T]) changeCommand(
+	use, short string,
+	do func(ctx context.Context, a *app, cmd *cobra.Command, item T) (T, error),
+) *cobra.Command {
 	return n.command(use, short,
 		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (T, error) {
 			item, err := n.find(ctx, a, cmd, args[0])
@@ -92,20 +99,23 @@ func (n noun[T]) changeCommand(use, short string,
 
 // deleteCommand returns a command that deletes the item named by its argument. At a terminal, the
 // user first reads the consequences and types the name of the item; see [cli.Env.Confirm].
-func (n noun[T]) deleteCommand(use, short string, warn func(T) (what, name string),
-	do func(ctx context.Context, a *app, item T) error) *cobra.Command {
-	cmd := cli.Command(use, short, n.run(
-		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-			item, err := n.find(ctx, a, cmd, args[0])
-			if err != nil {
-				return err
-			}
-			what, name := warn(item)
-			if err := n.Confirm(cmd, what, name); err != nil {
-				return err
-			}
-			return do(ctx, a, item)
-		}, n.media))
+func (n noun[T]) deleteCommand(
+	use, short string,
+	warn func(T) (what, name string),
+	do func(ctx context.Context, a *app, item T) error,
+) *cobra.Command {
+	confirm := func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+		item, err := n.find(ctx, a, cmd, args[0])
+		if err != nil {
+			return err
+		}
+		what, name := warn(item)
+		if err := n.Confirm(cmd, what, name); err != nil {
+			return err
+		}
+		return do(ctx, a, item)
+	}
+	cmd := cli.Command(use, short, n.run(confirm, n.media))
 	cli.AddYes(cmd)
 	return cmd
 }
@@ -122,28 +132,30 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 	if id, _ := cmd.Flags().GetString("project"); id != "" {
 		p, err := a.Fabric.Projects.Find(ctx, id)
 		if errors.Is(err, problem.NotFound) {
-			return p, cli.NotFoundf("--project: no project %s; `selvage project list` shows existing ones", id)
+			return fabric.Project{}, cli.NotFoundf("--project: no project %s; `selvage project list` shows existing ones", id)
 		}
 		return p, err
 	}
 
-	some, err := a.Fabric.Projects.List(ctx, page.Query{Size: 2})
-	switch {
-	case err != nil:
+	found, err := a.Fabric.Projects.List(ctx, page.Query{Size: 2})
+	if err != nil {
 		return fabric.Project{}, err
-	case len(some.Items) == 0:
+	}
+	switch {
+	case len(found.Items) == 0:
 		return fabric.Project{}, cli.NotFoundf("no project yet; create one with `selvage project create NAME`")
-	case len(some.Items) > 1:
+	case len(found.Items) > 1:
 		return fabric.Project{}, cli.Usagef(
 			"%s needs --project: there are several; `selvage project list` shows them", cli.Name(cmd))
 	}
-	return some.Items[0], nil
+	return found.Items[0], nil
 }
 
 // among finds an item in the project that --project names. Without the flag it searches all
 // projects, because ids are unique.
-func among[T any](ctx context.Context, a *app, cmd *cobra.Command,
-	find func(projectID string) (T, error)) (item T, err error) {
+func among[T any](
+	ctx context.Context, a *app, cmd *cobra.Command, find func(projectID string) (T, error),
+) (item T, err error) {
 	if cmd.Flags().Changed("project") {
 		p, err := a.project(ctx, cmd)
 		if err != nil {
@@ -152,12 +164,12 @@ func among[T any](ctx context.Context, a *app, cmd *cobra.Command,
 		return find(p.ID)
 	}
 
-	all, err := page.Every(ctx, a.Fabric.Projects.List)
+	projects, err := page.Every(ctx, a.Fabric.Projects.List)
 	if err != nil {
 		return item, err
 	}
 	err = problem.NoSuch("project")
-	for _, p := range all {
+	for _, p := range projects {
 		item, err = find(p.ID)
 		if first := problem.First(err); first == nil || first.Kind != problem.NotFound {
 			return item, err

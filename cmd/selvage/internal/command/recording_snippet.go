@@ -31,18 +31,20 @@ func (c recordingCommands) snippetCommand() *cobra.Command {
 	snippet := cli.Command("snippet SWITCH", "Print a switch's configuration that stores its recordings here",
 		c.with(c.printSnippet))
 	snippet.ValidArgs = names
-	snippet.Long = "SWITCH is " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1] +
-		`. The URL in its configuration contains
+	last := len(names) - 1
+	snippet.Long = "SWITCH is " + strings.Join(names[:last], ", ") + " or " + names[last] + `. The URL in its configuration contains
 an ingest key. Without --ingest-key, a new key is created for it: selvage ingest-key revoke ends it.`
 	snippet.Flags().String("ingest-key", "", "`key` to use, instead of a new one")
 	return snippet
 }
 
+// printSnippet prints the configuration of a switch, and creates an ingest key if it needs one.
 func (c recordingCommands) printSnippet(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	name := args[0]
 	hasKey, known := switches[name]
 	if !known {
-		return cli.Usagef("no snippet for %q: use %s", name, strings.Join(slices.Sorted(maps.Keys(switches)), ", "))
+		names := slices.Sorted(maps.Keys(switches))
+		return cli.Usagef("no snippet for %q: use %s", name, strings.Join(names, ", "))
 	}
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -55,11 +57,12 @@ func (c recordingCommands) printSnippet(ctx context.Context, a *app, cmd *cobra.
 
 	values := struct{ Project, URL, KeyID string }{Project: p.ID}
 	if hasKey && secret == "" {
-		created, made, err := a.Fabric.IngestKeys.Create(ctx, p.ID, name, nil)
+		created, newSecret, err := a.Fabric.IngestKeys.Create(ctx, p.ID, name, nil)
 		if err != nil {
 			return err
 		}
-		secret, values.KeyID = made, created.ID
+		secret = newSecret
+		values.KeyID = created.ID
 	}
 	if hasKey {
 		values.URL = a.Where.Public + "/ingest/" + secret + "/"

@@ -20,35 +20,52 @@ import (
 // while. It must also have the name of a finished recording.
 func TestSettled(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
-	w := &watcher{dir: dir, root: rootOf(t, dir), settle: time.Minute, now: func() time.Time { return now }}
+	w := &watcher{
+		dir:    dir,
+		root:   rootOf(t, dir),
+		settle: time.Minute,
+		now:    func() time.Time { return now },
+	}
 	write := func(name string, age time.Duration) string {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, now, now.Add(-age))); err != nil {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, now, now.Add(-age)); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
 
-	for name, tt := range map[string]struct {
-		audio, sidecar time.Duration // ages; 0 means no sidecar
-		want           bool
+	tests := []struct {
+		name    string
+		audio   time.Duration // age
+		sidecar time.Duration // age, or 0 for no sidecar
+		want    bool
 	}{
-		"new":               {time.Second, 0, false},
-		"in the future":     {-time.Hour, 0, false},
-		"old":               {time.Minute, 0, true},
-		"old, with JSON":    {time.Hour, time.Hour, true},
-		"old, but new JSON": {time.Hour, time.Second, false},
-	} {
-		path := write(name+".wav", tt.audio)
+		{name: "new", audio: time.Second, want: false},
+		{name: "in the future", audio: -time.Hour, want: false},
+		{name: "old", audio: time.Minute, want: true},
+		{name: "old, with JSON", audio: time.Hour, sidecar: time.Hour, want: true},
+		{name: "old, but new JSON", audio: time.Hour, sidecar: time.Second, want: false},
+	}
+	for _, tt := range tests {
+		path := write(tt.name+".wav", tt.audio)
 		if tt.sidecar != 0 {
-			write(name+".wav.json", tt.sidecar)
+			write(tt.name+".wav.json", tt.sidecar)
 		}
 		if got := w.isSettled(path); got != tt.want {
-			t.Errorf("a file that is %s is settled: %v, want %v", name, got, tt.want)
+			t.Errorf("a file that is %s is settled: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 
-	for name, want := range map[string]bool{"a.wav": true, ".a.wav": false, "a.wav.part": false, "a.tmp": false} {
+	recordings := map[string]bool{
+		"a.wav":      true,
+		".a.wav":     false,
+		"a.wav.part": false,
+		"a.tmp":      false,
+	}
+	for name, want := range recordings {
 		if got := isRecording(filepath.Join(dir, name)); got != want {
 			t.Errorf("%s is taken: %v, want %v", name, got, want)
 		}
@@ -83,21 +100,27 @@ func TestUnchanged(t *testing.T) {
 // TestFaults shows which errors move a file to another folder. All other errors leave it for
 // another attempt.
 func TestFaults(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want bool
-	}{
-		{problem.New(problem.Unsupported, "unsupported_media_type", "x"), true},
-		{problem.New(problem.Invalid, "invalid_parameter", "x"), true},
-		{fmt.Errorf("a.json: %w", errSidecar), true},
-		{problem.New(problem.Unavailable, "unavailable", "the disk is full"), false},
-		{problem.New(problem.Forbidden, "quota_exceeded", "x"), false},
-		{fs.ErrPermission, false},
-		{context.Canceled, false},
-		{errGrowing, false},
-	} {
-		if got := isFault(tt.err); got != tt.want {
-			t.Errorf("%v moves a file aside: %v, want %v", tt.err, got, tt.want)
+	faults := []error{
+		problem.New(problem.Unsupported, "unsupported_media_type", "x"),
+		problem.New(problem.Invalid, "invalid_parameter", "x"),
+		fmt.Errorf("a.json: %w", errSidecar),
+	}
+	for _, err := range faults {
+		if !isFault(err) {
+			t.Errorf("the error %q leaves the file, want it moved", err)
+		}
+	}
+
+	others := []error{
+		problem.New(problem.Unavailable, "unavailable", "the disk is full"),
+		problem.New(problem.Forbidden, "quota_exceeded", "x"),
+		fs.ErrPermission,
+		context.Canceled,
+		errGrowing,
+	}
+	for _, err := range others {
+		if isFault(err) {
+			t.Errorf("the error %q moves the file, want it left", err)
 		}
 	}
 }
@@ -118,7 +141,9 @@ func rootOf(t *testing.T, dir string) *os.Root {
 func TestWatchedLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	w := &watcher{dir: dir, root: rootOf(t, dir), now: time.Now}
-	secret, pipe, file := filepath.Join(outside, "secret"), filepath.Join(dir, "pipe.wav"), filepath.Join(dir, "a.wav")
+	secret := filepath.Join(outside, "secret")
+	pipe := filepath.Join(dir, "pipe.wav")
+	file := filepath.Join(dir, "a.wav")
 	err := errors.Join(
 		os.WriteFile(secret, []byte("secret"), 0o600),
 		os.Symlink(secret, filepath.Join(dir, "link.wav")),
@@ -127,7 +152,8 @@ func TestWatchedLinks(t *testing.T) {
 		os.WriteFile(file, nil, 0o600),
 		os.Symlink(outside, filepath.Join(dir, doneFolder)),
 		os.Mkdir(filepath.Join(dir, failedFolder), 0o700),
-		os.Symlink(secret, filepath.Join(dir, failedFolder, "a.wav.reason.txt")))
+		os.Symlink(secret, filepath.Join(dir, failedFolder, "a.wav.reason.txt")),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +171,19 @@ func TestWatchedLinks(t *testing.T) {
 		}
 	}
 
-	b, err := os.ReadFile(secret)
-	entries, err2 := os.ReadDir(outside)
-	if err := errors.Join(err, err2); err != nil || string(b) != "secret" || len(entries) != 1 {
-		t.Errorf("outside are a secret of %q and %d files, error %v, want the unchanged secret and 1 file",
-			b, len(entries), err)
+	text, err := os.ReadFile(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != "secret" {
+		t.Errorf("the file outside of the directory was changed to %q, want it unchanged", text)
+	}
+	entries, err := os.ReadDir(outside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 {
+		t.Errorf("outside of the directory are %d files, want 1", len(entries))
 	}
 }
 
@@ -159,11 +193,16 @@ func TestNamesInMessages(t *testing.T) {
 	w := &watcher{importer: &importer{}, printed: make(map[string]string)}
 	w.importer.commands = &commands{Env: &cli.Env{Stderr: &out}}
 	w.tell("\x1b[2J.wav", fs.ErrPermission)
-	if got := out.String(); strings.Contains(got, "\x1b") || !strings.Contains(got, "[2J.wav stays") {
-		t.Errorf("tell prints %q, want the name without control characters", got)
+	got := out.String()
+	if strings.Contains(got, "\x1b") {
+		t.Errorf("tell printed %q, want no control characters", got)
+	}
+	if !strings.Contains(got, "[2J.wav stays") {
+		t.Errorf("tell printed %q, want the rest of the name", got)
 	}
 }
 
+// TestOneWatcher shows that two processes cannot watch a directory at the same time.
 func TestOneWatcher(t *testing.T) {
 	dir := rootOf(t, t.TempDir())
 	unlock, err := lockWatched(dir)

@@ -1,13 +1,11 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -136,7 +134,8 @@ type subscriberImport struct {
 func newSubscriberImport(to *fabric.Subscribers, projectID string, file io.Reader) (*subscriberImport, error) {
 	limited := &lineReader{from: file}
 	r := csv.NewReader(limited)
-	r.ReuseRecord, r.TrimLeadingSpace = true, true
+	r.ReuseRecord = true
+	r.TrimLeadingSpace = true
 	in := &subscriberImport{subscribers: to, projectID: projectID, file: limited, csv: r}
 
 	names, _, err := in.read()
@@ -144,7 +143,10 @@ func newSubscriberImport(to *fabric.Subscribers, projectID string, file io.Reade
 		return nil, cli.Usagef("the first line must name the columns: %v", err)
 	}
 	in.columns, err = importColumns(names)
-	return in, err
+	if err != nil {
+		return nil, err
+	}
+	return in, nil
 }
 
 // read reads one line and returns its fields and its number.
@@ -181,8 +183,8 @@ func (in *subscriberImport) next(ctx context.Context) (importedSubscriber, error
 		line.Email = strings.Clone(record[i])
 	}
 	if err != nil {
-		return line.reject(fmt.Errorf("the line has %d fields, but the first line has %d",
-			len(record), len(in.columns))), nil
+		err = fmt.Errorf("the line has %d fields, but the first line has %d", len(record), len(in.columns))
+		return line.reject(err), nil
 	}
 	return in.create(ctx, line, record), nil
 }
@@ -231,14 +233,17 @@ func importColumns(names []string) ([]string, error) {
 }
 
 // importInput returns the fields of a line. Empty fields are skipped.
-func importInput(columns, record []string) (in fabric.SubscriberInput, err error) {
+func importInput(columns, record []string) (fabric.SubscriberInput, error) {
+	var in fabric.SubscriberInput
+	var errs []error
 	for i, text := range record {
 		text = strings.Clone(text)
 		if text == "" {
 			continue
 		}
 
-		switch name := columns[i]; name {
+		name := columns[i]
+		switch name {
 		case "email":
 			in.Email = &text
 		case "password_hash":
@@ -250,15 +255,15 @@ func importInput(columns, record []string) (in fabric.SubscriberInput, err error
 		case "forward_no_answer":
 			in.Forwarding.NoAnswer = &text
 		case "ring_seconds":
-			seconds, bad := strconv.Atoi(text)
-			if bad != nil {
-				err = errors.Join(err, problem.BadParam(name, "%s must be a number", name))
+			seconds, err := strconv.Atoi(text)
+			if err != nil {
+				errs = append(errs, problem.BadParam(name, "%s must be a number", name))
 			}
 			in.Forwarding.RingSeconds = &seconds
 		case "email_verified", "disabled":
-			yes, bad := strconv.ParseBool(text)
-			if bad != nil {
-				err = errors.Join(err, problem.BadParam(name, "%s must be true or false", name))
+			yes, err := strconv.ParseBool(text)
+			if err != nil {
+				errs = append(errs, problem.BadParam(name, "%s must be true or false", name))
 			}
 			if name == "disabled" {
 				in.Disabled = &yes
@@ -270,7 +275,7 @@ func importInput(columns, record []string) (in fabric.SubscriberInput, err error
 			*f.Input(&in.Profile) = &text
 		}
 	}
-	return in, err
+	return in, errors.Join(errs...)
 }
 
 // printImportedSubscriber prints the outcome of a line.
@@ -282,57 +287,12 @@ func (c subscriberCommands) printImportedSubscriber(in importedSubscriber) (err 
 		_, err = fmt.Fprintln(c.Stdout, in.ID)
 	case c.Output == "id":
 	case in.Error != "":
-		_, err = fmt.Fprintf(c.Stdout, "%s  line %d, %s: %s\n", cli.Pad(in.Status, len(rejected)), in.Line,
-			cli.Sanitize(in.Email), cli.Sanitize(in.Error))
+		_, err = fmt.Fprintf(c.Stdout, "%s  line %d, %s: %s\n",
+			cli.Pad(in.Status, len(rejected)), in.Line, cli.Sanitize(in.Email), cli.Sanitize(in.Error))
 	default:
 		_, err = fmt.Fprintf(c.Stdout, "%s  %s\n", cli.Pad(in.Status, len(rejected)), cli.Sanitize(in.Email))
 	}
 	return err
-}
-
-// An importSum counts the outcomes of an import.
-type importSum struct {
-	lines, created, exists, rejected int
-	why                              map[string]int // number of rejected lines by invalid column
-}
-
-// add counts the outcome of a line.
-func (s *importSum) add(in importedSubscriber) {
-	s.lines++
-	switch in.Status {
-	case created:
-		s.created++
-	case exists:
-		s.exists++
-	default:
-		s.rejected++
-	}
-	if in.err == nil {
-		return
-	}
-
-	columns := make(map[string]bool)
-	for _, p := range problem.All(in.err) {
-		columns[cmp.Or(p.Param, "the account")] = true
-	}
-
-	if len(columns) == 0 {
-		columns["the line itself"] = true
-	}
-	for name := range columns {
-		s.why[name]++
-	}
-}
-
-func (s importSum) String() string {
-	text := fmt.Sprintf("%s: %d created, %d already existed, %d rejected", cli.Plural(s.lines, "line"), s.created,
-		s.exists, s.rejected)
-	separator := " for "
-	for _, name := range slices.Sorted(maps.Keys(s.why)) {
-		text += fmt.Sprintf("%s%s (%d)", separator, name, s.why[name])
-		separator = ", "
-	}
-	return text
 }
 
 // endImport prints the totals. It returns an error if lines were rejected.

@@ -24,12 +24,17 @@ func (m *mediaAddresses) UnmarshalText(text []byte) error {
 	*m = nil
 	for _, part := range split(string(text)) {
 		ip, err := netip.ParseAddr(part)
-		if err != nil || ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != "" {
+		if err != nil || !reachesOneHost(ip) {
 			return fmt.Errorf("needs IP addresses, such as 203.0.113.7; it has %q", part)
 		}
 		*m = append(*m, ip.Unmap())
 	}
 	return nil
+}
+
+// reachesOneHost reports whether other machines can send packets to this address.
+func reachesOneHost(ip netip.Addr) bool {
+	return !ip.IsUnspecified() && !ip.IsMulticast() && ip.Zone() == ""
 }
 
 // MarshalText returns the addresses, separated by commas.
@@ -44,8 +49,7 @@ func (m mediaAddresses) MarshalText() ([]byte, error) {
 func (a *ngAddresses) UnmarshalText(text []byte) error {
 	*a = nil
 	for _, part := range split(string(text)) {
-		host, port, err := net.SplitHostPort(part)
-		if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || host == "" || err2 != nil || n == 0 {
+		if !isHostPort(part) {
 			return fmt.Errorf("needs hosts with ports, such as 127.0.0.1:2223; it has %q", part)
 		}
 		*a = append(*a, part)
@@ -53,25 +57,44 @@ func (a *ngAddresses) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func (u *scriptsURL) UnmarshalText(text []byte) error {
-	*u = scriptsURL(text)
-	if len(text) == 0 {
-		return nil
+// isHostPort reports whether text is a host and the number of a port.
+func isHostPort(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil || host == "" {
+		return false
 	}
-	p, err := url.Parse(string(text))
-	if err != nil || p.Scheme != "http" && p.Scheme != "https" || p.Hostname() == "" || p.User != nil ||
-		p.Fragment != "" {
-		return errors.New("needs http:// or https:// and a host, such as https://ivr.example.com/calls")
-	}
-	return nil
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
 }
 
 // MarshalText returns the addresses, separated by commas.
 func (a ngAddresses) MarshalText() ([]byte, error) { return []byte(strings.Join(a, ",")), nil }
 
+func (u *scriptsURL) UnmarshalText(text []byte) error {
+	*u = scriptsURL(text)
+	if len(text) == 0 {
+		return nil
+	}
+	parsed, err := url.Parse(string(text))
+	if err != nil || !isForScripts(parsed) {
+		return errors.New("needs http:// or https:// and a host, such as https://ivr.example.com/calls")
+	}
+	return nil
+}
+
+func isForScripts(u *url.URL) bool {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	return u.Hostname() != "" && u.User == nil && u.Fragment == ""
+}
+
 func (r *portRange) UnmarshalText(text []byte) error {
 	*r = portRange(text)
-	if first, last := r.Bounds(); string(text) != "0" && (first < 1024 || last <= first) {
+	if *r == "0" {
+		return nil
+	}
+	if first, last := r.Bounds(); first < 1024 || last <= first {
 		return fmt.Errorf("needs a range of at least two ports from 1024 on, such as 20000-20999, or 0; it is %q", text)
 	}
 	return nil
@@ -79,13 +102,16 @@ func (r *portRange) UnmarshalText(text []byte) error {
 
 // Bounds returns the first and the last port, or zeros for any free ports.
 func (r portRange) Bounds() (first, last int) {
-	from, to, _ := strings.Cut(string(r), "-")
-	a, err := strconv.ParseUint(from, 10, 16)
-	b, err2 := strconv.ParseUint(to, 10, 16)
-	if err != nil || err2 != nil {
+	firstText, lastText, _ := strings.Cut(string(r), "-")
+	firstPort, err := strconv.ParseUint(firstText, 10, 16)
+	if err != nil {
 		return 0, 0
 	}
-	return int(a), int(b)
+	lastPort, err := strconv.ParseUint(lastText, 10, 16)
+	if err != nil {
+		return 0, 0
+	}
+	return int(firstPort), int(lastPort)
 }
 
 func (d *digests) UnmarshalText(text []byte) error {
@@ -107,14 +133,21 @@ func (d digests) MarshalText() ([]byte, error) { return []byte(strings.Join(d, "
 
 func (t *turnURL) UnmarshalText(text []byte) error {
 	*t = turnURL(text)
-	scheme, rest, _ := strings.Cut(string(text), ":")
-	address, transport, _ := strings.Cut(rest, "?")
-	host, port, err := net.SplitHostPort(address)
-	if *t != "" && (scheme != "turn" && scheme != "turns" || err != nil || host == "" || port == "" ||
-		transport != "transport=tcp") {
+	if *t != "" && !t.valid() {
 		return fmt.Errorf("needs a URL such as turns:turn.example.com:443?transport=tcp; it is %q", text)
 	}
 	return nil
+}
+
+// valid reports whether t names a TURN server with its port, to be reached over TCP.
+func (t turnURL) valid() bool {
+	scheme, rest, _ := strings.Cut(string(t), ":")
+	if scheme != "turn" && scheme != "turns" {
+		return false
+	}
+	address, query, _ := strings.Cut(rest, "?")
+	host, port, err := net.SplitHostPort(address)
+	return err == nil && host != "" && port != "" && query == "transport=tcp"
 }
 
 // minSecret is the minimum length of a secret that signs requests, in bytes.

@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/span"
 )
 
-// parseDuration sets d to a duration between least and most. The error uses accepted as the
+// parseDuration sets d to a duration from shortest to longest. The error uses accepted as the
 // description of valid values.
-func parseDuration[T ~int64](d *T, text []byte, least, most time.Duration, accepted string) error {
+func parseDuration[T ~int64](d *T, text []byte, shortest, longest time.Duration, accepted string) error {
 	parsed, err := time.ParseDuration(string(text))
-	if err != nil || parsed < least || parsed > most {
+	if err != nil || parsed < shortest || parsed > longest {
 		return fmt.Errorf("needs a time %s", accepted)
 	}
 	*d = T(parsed)
@@ -55,8 +55,12 @@ func (e *toneEvery) UnmarshalText(text []byte) error {
 func (e toneEvery) String() string { return time.Duration(e).String() }
 
 func (r *retention) UnmarshalText(text []byte) error {
-	s := span.Span{Least: 0, Most: maxRetention}
-	if err := s.Set(string(text)); string(text) != "0" && (err != nil || s.Length < minRetention) {
+	if string(text) == "0" {
+		*r = 0
+		return nil
+	}
+	s := span.Span{Least: minRetention, Most: maxRetention}
+	if err := s.Set(string(text)); err != nil {
 		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 to keep them forever",
 			span.InDays(minRetention), span.InDays(maxRetention))
 	}

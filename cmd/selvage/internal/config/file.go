@@ -18,7 +18,7 @@ import (
 // parseFile parses selvage.yaml. The error lists all problems with their positions. For an unknown
 // key it suggests the closest valid one.
 func parseFile(name string, text []byte) (layer, error) {
-	var doc, more yaml.Node
+	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	err := dec.Decode(&doc)
 	if errors.Is(err, io.EOF) {
@@ -30,9 +30,12 @@ func parseFile(name string, text []byte) (layer, error) {
 
 	f := file{name: name, known: paths(), values: make(layer)}
 	f.section(doc.Content[0], "")
-	switch err := dec.Decode(&more); {
+
+	var second yaml.Node
+	err = dec.Decode(&second)
+	switch {
 	case err == nil:
-		f.fail(&more, "a second YAML document starts here; move its keys into the first")
+		f.fail(&second, "a second YAML document starts here; move its keys into the first")
 	case !errors.Is(err, io.EOF):
 		f.errs = append(f.errs, syntaxError(name, text, err))
 	}
@@ -43,18 +46,20 @@ func parseFile(name string, text []byte) (layer, error) {
 // line that is indented with a tab, because the parser rarely names it. The parser's own errors
 // contain at most a line, never a column.
 func syntaxError(name string, text []byte, err error) error {
-	n := 0
+	lineNumber := 0
 	for line := range strings.Lines(string(text)) {
-		n++
+		lineNumber++
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		if tab := strings.Index(indent, "\t"); tab >= 0 && strings.TrimSpace(line) != "" {
-			return fmt.Errorf("%s:%d:%d: YAML does not allow tabs for indentation; use spaces", name, n, tab+1)
+		tab := strings.Index(indent, "\t")
+		if tab >= 0 && strings.TrimSpace(line) != "" {
+			return fmt.Errorf("%s:%d:%d: YAML does not allow tabs for indentation; use spaces",
+				name, lineNumber, tab+1)
 		}
 	}
 
-	if at, reason, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: line "), ": "); ok &&
-		!strings.HasPrefix(at, "yaml") {
-		return fmt.Errorf("%s:%s: %s", name, at, reason)
+	// The parser's errors are "yaml: line 7: reason" or "yaml: reason".
+	if located, ok := strings.CutPrefix(err.Error(), "yaml: line "); ok {
+		return fmt.Errorf("%s:%s", name, located)
 	}
 	return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
 }
@@ -68,10 +73,12 @@ type file struct {
 }
 
 func (f *file) fail(n *yaml.Node, format string, args ...any) {
-	f.errs = append(f.errs, fmt.Errorf("%s: %s", f.at(n), fmt.Sprintf(format, args...)))
+	f.errs = append(f.errs, fmt.Errorf("%s: %s", f.position(n), fmt.Sprintf(format, args...)))
 }
 
-func (f *file) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d:%d", f.name, n.Line, n.Column) }
+func (f *file) position(n *yaml.Node) string {
+	return fmt.Sprintf("%s:%d:%d", f.name, n.Line, n.Column)
+}
 
 // section parses the keys of a mapping. prefix is the path of the mapping, followed by a dot.
 func (f *file) section(n *yaml.Node, prefix string) {
@@ -86,21 +93,22 @@ func (f *file) section(n *yaml.Node, prefix string) {
 	seen := make(map[string]bool)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, val := n.Content[i], n.Content[i+1]
-		at := prefix + key.Value
+		keyPath := prefix + key.Value
 		switch {
-		case seen[at]:
+		case seen[keyPath]:
 			f.fail(key, "the key %q is set twice", key.Value)
-		case !slices.Contains(f.known, at):
+		case !slices.Contains(f.known, keyPath):
 			f.fail(key, "unknown key %q%s", key.Value, f.suggest(prefix, key.Value))
-		case f.isSection(at):
-			f.section(val, at+".")
+		case f.isSection(keyPath):
+			f.section(val, keyPath+".")
 		default:
-			f.value(at, val)
+			f.value(keyPath, val)
 		}
-		seen[at] = true
+		seen[keyPath] = true
 	}
 }
 
+// describe names the mapping with this prefix.
 func describe(prefix string) string {
 	if prefix == "" {
 		return "the file"
@@ -108,47 +116,48 @@ func describe(prefix string) string {
 	return strings.TrimSuffix(prefix, ".")
 }
 
-func (f *file) isSection(at string) bool {
-	return slices.ContainsFunc(f.known, func(k string) bool { return strings.HasPrefix(k, at+".") })
+func (f *file) isSection(keyPath string) bool {
+	return slices.ContainsFunc(f.known, func(k string) bool { return strings.HasPrefix(k, keyPath+".") })
 }
 
 // suggest suggests a key with the same name in another section. If there is none, it suggests a
 // similar key in this section.
 func (f *file) suggest(prefix, key string) string {
-	var here []string
+	var siblings []string
 	for _, k := range f.known {
 		if rest, ok := strings.CutPrefix(k, prefix); ok && !strings.Contains(rest, ".") {
-			here = append(here, rest)
+			siblings = append(siblings, rest)
 		}
 		if path.Ext(k) == "."+key {
 			return fmt.Sprintf("; did you mean %q?", k)
 		}
 	}
-	return suggest.Meant(key, here)
+	return suggest.Meant(key, siblings)
 }
 
 // isList reports whether a key takes a list of values.
-func isList(at string) bool {
+func isList(keyPath string) bool {
 	return slices.ContainsFunc(Settings(), func(s Setting) bool {
-		return s.Path == at && s.kind.Kind() == reflect.Slice
+		return s.Path == keyPath && s.kind.Kind() == reflect.Slice
 	})
 }
 
-func (f *file) value(at string, n *yaml.Node) {
+// value parses the value of a key. A key without a value keeps its default.
+func (f *file) value(keyPath string, n *yaml.Node) {
 	switch {
 	case n.Tag == "!!null":
 	case n.Kind == yaml.ScalarNode:
-		f.values[at] = value{f.at(n), n.Value}
-	case n.Kind == yaml.SequenceNode && !isList(at):
-		f.fail(n, "%s needs a single value, not a list", at)
+		f.values[keyPath] = value{f.position(n), n.Value}
+	case n.Kind == yaml.SequenceNode && !isList(keyPath):
+		f.fail(n, "%s needs a single value, not a list", keyPath)
 	case n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, isNotScalar):
 		var items []string
-		for _, e := range n.Content {
-			items = append(items, e.Value)
+		for _, item := range n.Content {
+			items = append(items, item.Value)
 		}
-		f.values[at] = value{f.at(n), strings.Join(items, ",")}
+		f.values[keyPath] = value{f.position(n), strings.Join(items, ",")}
 	default:
-		f.fail(n, "%s needs a value, not a section", at)
+		f.fail(n, "%s needs a value, not a section", keyPath)
 	}
 }
 

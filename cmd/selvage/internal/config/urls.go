@@ -51,7 +51,8 @@ func (h *HostPort) UnmarshalText(text []byte) error {
 	if err != nil {
 		return errors.New(needsHostPort)
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+	number, err := strconv.Atoi(port)
+	if err != nil || number < 0 || number > 65535 {
 		return errors.New("needs a port from 0 to 65535, such as 127.0.0.1:8080 or :8080")
 	}
 	return nil
@@ -60,8 +61,10 @@ func (h *HostPort) UnmarshalText(text []byte) error {
 // Loopback reports whether only this machine can reach the address.
 func (h HostPort) Loopback() bool {
 	host, _, err := net.SplitHostPort(string(h))
-	ip := net.ParseIP(host)
-	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+	if err != nil {
+		return false
+	}
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 func (u *BaseURL) UnmarshalText(text []byte) error {
@@ -70,33 +73,46 @@ func (u *BaseURL) UnmarshalText(text []byte) error {
 		return nil
 	}
 
-	p, err := url.Parse(string(*u))
-	if err != nil || (p.Scheme != "http" && p.Scheme != "https") || p.Host == "" || p.User != nil ||
-		string(*u) != p.Scheme+"://"+p.Host {
+	parsed, err := url.Parse(string(*u))
+	if err != nil || !isOrigin(parsed, string(*u)) {
 		return errors.New("needs http:// or https:// and a host, such as https://id.example.org, without a path")
 	}
 
 	// Issuers and origins are compared as strings, and browsers write them this way.
-	implied := map[string]string{"http": "80", "https": "443"}[p.Scheme]
-	if strings.ToLower(p.Host) != p.Host || p.Port() == implied {
-		return fmt.Errorf("needs the host in lower case, without the port that %s implies", p.Scheme)
+	implied := map[string]string{"http": "80", "https": "443"}[parsed.Scheme]
+	if strings.ToLower(parsed.Host) != parsed.Host || parsed.Port() == implied {
+		return fmt.Errorf("needs the host in lower case, without the port that %s implies", parsed.Scheme)
 	}
 	return nil
+}
+
+// isOrigin reports whether a URL consists of http or https and a host, without anything else. text
+// is the URL before it was parsed.
+func isOrigin(u *url.URL, text string) bool {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	return u.Host != "" && text == u.Scheme+"://"+u.Host
 }
 
 func (n *networks) UnmarshalText(text []byte) error {
 	*n = nil
 	for _, part := range split(string(text)) {
-		prefix, err := netip.ParsePrefix(part)
-		if at, single := netip.ParseAddr(part); single == nil {
-			prefix, err = at.Prefix(at.BitLen())
-		}
+		prefix, err := parseNetwork(part)
 		if err != nil || prefix.Masked() != prefix || prefix.Addr().Is4In6() {
 			return errors.New("needs networks or addresses, such as 10.0.0.0/8, 2001:db8::/32 or 127.0.0.1")
 		}
 		*n = append(*n, prefix.String())
 	}
 	return nil
+}
+
+// parseNetwork parses a network, or an address as a network of one address.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return address.Prefix(address.BitLen())
+	}
+	return netip.ParsePrefix(text)
 }
 
 // Prefixes returns the networks, which UnmarshalText has validated.
@@ -124,7 +140,8 @@ func (h *hostNames) UnmarshalText(text []byte) error {
 
 func (u *directoryURL) UnmarshalText(text []byte) error {
 	*u = directoryURL(text)
-	if p, err := url.Parse(string(text)); err != nil || p.Scheme != "https" || p.Host == "" || p.User != nil {
+	parsed, err := url.Parse(string(text))
+	if err != nil || parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil {
 		return errors.New("needs the https:// URL of an ACME directory")
 	}
 	return nil
@@ -132,10 +149,11 @@ func (u *directoryURL) UnmarshalText(text []byte) error {
 
 func (u *mailURL) UnmarshalText(text []byte) error {
 	*u = mailURL(text)
-	if _, err := letters.ParseURL(string(text)); err != nil && err != letters.ErrBox {
-		return err
+	if u.Boxed() {
+		return nil
 	}
-	return nil
+	_, err := letters.ParseURL(string(text))
+	return err
 }
 
 // Boxed reports whether emails are kept instead of sent.
@@ -166,18 +184,39 @@ func (a mailAddress) Parts() (name, address string) {
 
 var (
 	databaseSchemes = []string{"sqlite", "postgres", "postgresql"}
-	redisSchemes    = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel",
-		"rediss-sentinel"}
+	redisSchemes    = []string{
+		"redis",
+		"rediss",
+		"redis-cluster",
+		"rediss-cluster",
+		"redis-sentinel",
+		"rediss-sentinel",
+	}
 	sessionsSchemes = slices.Concat(databaseSchemes, redisSchemes)
 )
 
 // schemeAliases maps the scheme names that other programs use to ours.
 var schemeAliases = map[string]string{
-	"pg": "postgres", "pgsql": "postgres", "pgx": "postgres", "jdbc": "postgres",
-	"sqlite3": "sqlite", "file": "sqlite",
-	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss",
-	"cluster": "redis-cluster", "redis+cluster": "redis-cluster", "rediss+cluster": "rediss-cluster",
-	"sentinel": "redis-sentinel", "redis+sentinel": "redis-sentinel", "rediss+sentinel": "rediss-sentinel",
+	"pg":    "postgres",
+	"pgsql": "postgres",
+	"pgx":   "postgres",
+	"jdbc":  "postgres",
+
+	"sqlite3": "sqlite",
+	"file":    "sqlite",
+
+	"valkey":    "redis",
+	"valkeys":   "rediss",
+	"redis+tls": "rediss",
+	"redis+ssl": "rediss",
+
+	"cluster":        "redis-cluster",
+	"redis+cluster":  "redis-cluster",
+	"rediss+cluster": "rediss-cluster",
+
+	"sentinel":        "redis-sentinel",
+	"redis+sentinel":  "redis-sentinel",
+	"rediss+sentinel": "rediss-sentinel",
 }
 
 func (u *DatabaseURL) UnmarshalText(text []byte) error {
@@ -250,14 +289,14 @@ func suggestScheme(scheme string, schemes []string) string {
 // parameters. In a malformed URL it hides too much rather than too little.
 func Redact(raw string) string {
 	if head, params, ok := strings.Cut(raw, "?"); ok {
-		all := strings.Split(params, "&")
-		for i, param := range all {
+		redacted := strings.Split(params, "&")
+		for i, param := range redacted {
 			name, secret, _ := strings.Cut(param, "=")
 			if strings.Contains(strings.ToLower(name), "password") && secret != "" {
-				all[i] = name + "=" + hidden
+				redacted[i] = name + "=" + hidden
 			}
 		}
-		raw = head + "?" + strings.Join(all, "&")
+		raw = head + "?" + strings.Join(redacted, "&")
 	}
 
 	scheme, rest, ok := strings.Cut(raw, "://")

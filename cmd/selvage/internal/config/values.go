@@ -60,7 +60,10 @@ const (
 
 func (k *masterKey) UnmarshalText(text []byte) error {
 	*k = masterKey(text)
-	if _, err := keys.ParseMaster(string(text)); err != nil && *k != "" {
+	if len(text) == 0 {
+		return nil
+	}
+	if _, err := keys.ParseMaster(string(text)); err != nil {
 		return errors.New("needs the base64 of 32 bytes, as printed by `openssl rand -base64 32`")
 	}
 	return nil
@@ -97,11 +100,11 @@ func split(text string) []string {
 	return parts
 }
 
-// parseNumber sets n to a number from least to most. Its error ends with hint.
-func parseNumber[T ~int](n *T, text []byte, least, most int, hint string) error {
+// parseNumber sets n to a number from smallest to largest. Its error ends with hint.
+func parseNumber[T ~int](n *T, text []byte, smallest, largest int, hint string) error {
 	parsed, err := strconv.Atoi(string(text))
-	if err != nil || parsed < least || parsed > most {
-		return fmt.Errorf("needs a number from %d to %d%s", least, most, hint)
+	if err != nil || parsed < smallest || parsed > largest {
+		return fmt.Errorf("needs a number from %d to %d%s", smallest, largest, hint)
 	}
 	*n = T(parsed)
 	return nil
@@ -199,9 +202,8 @@ func (b *bucketServing) UnmarshalText(text []byte) error {
 
 func (h *headerName) UnmarshalText(text []byte) error {
 	*h = headerName(textproto.CanonicalMIMEHeaderKey(string(text)))
-	if strings.ContainsFunc(string(text), func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) {
+	const allowed = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	if strings.Trim(string(text), allowed) != "" {
 		return errors.New("needs the name of a header, such as Client-Cert")
 	}
 	return nil

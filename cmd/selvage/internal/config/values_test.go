@@ -1,7 +1,7 @@
 package config
 
 import (
-	"errors"
+	"encoding"
 	"os"
 	"slices"
 	"strings"
@@ -20,22 +20,25 @@ func TestSize(t *testing.T) {
 		want size
 		ok   bool
 	}{
-		{"1", 1, true},
-		{"500MiB", 500 << 20, true},
-		{"2 GiB", 2 << 30, true},
-		{"4096TiB", 4096 << 40, true},
-		{"", 0, false},
-		{"0", 0, false},
-		{"-1KiB", 0, false},
-		{"2GB", 0, false},
-		{"9999999999TiB", 0, false},
+		{text: "1", want: 1, ok: true},
+		{text: "500MiB", want: 500 << 20, ok: true},
+		{text: "2 GiB", want: 2 << 30, ok: true},
+		{text: "4096TiB", want: 4096 << 40, ok: true},
+		{text: ""},
+		{text: "0"},
+		{text: "-1KiB"},
+		{text: "2GB"},
+		{text: "9999999999TiB"},
 	}
 
 	for _, tt := range tests {
 		var got size
 		err := got.UnmarshalText([]byte(tt.text))
-		if got != tt.want || (err == nil) != tt.ok {
-			t.Errorf("size %q = %d, %v, want %d, %v", tt.text, got, err, tt.want, tt.ok)
+		if ok := err == nil; ok != tt.ok {
+			t.Errorf("parsing the size %q = %v, want success %t", tt.text, err, tt.ok)
+		}
+		if got != tt.want {
+			t.Errorf("size %q = %d, want %d", tt.text, got, tt.want)
 		}
 	}
 	if got := size(500 << 20).String(); got != "500MiB" {
@@ -43,79 +46,94 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestPatience(t *testing.T) {
-	for text, want := range map[string]patience{
-		"0s":  0,
-		"90s": patience(90 * time.Second),
-		"24h": patience(24 * time.Hour),
-		"":    -1,
-		"-1s": -1,
-		"25h": -1,
-		"10":  -1,
-	} {
-		got := patience(-1)
-		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {
-			t.Errorf("patience %q = %d, %v, want %d", text, got, err, want)
+// A duration is a pointer to one of the types for durations.
+type duration[T ~int64] interface {
+	*T
+	encoding.TextUnmarshaler
+}
+
+// testDurations parses the keys of valid, and checks that the other texts are rejected.
+func testDurations[T ~int64, D duration[T]](t *testing.T, valid map[string]time.Duration, invalid ...string) {
+	t.Helper()
+	const unset = -1
+	for text, want := range valid {
+		got := T(unset)
+		if err := D(&got).UnmarshalText([]byte(text)); err != nil {
+			t.Errorf("parsing %q: %v", text, err)
+		}
+		if time.Duration(got) != want {
+			t.Errorf("%q was parsed as %v, want %v", text, time.Duration(got), want)
 		}
 	}
+
+	for _, text := range invalid {
+		got := T(unset)
+		if err := D(&got).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("parsing %q succeeded, want an error", text)
+		}
+		if got != unset {
+			t.Errorf("parsing the invalid text %q changed the value to %v", text, time.Duration(got))
+		}
+	}
+}
+
+func TestPatience(t *testing.T) {
+	testDurations[patience](t, map[string]time.Duration{
+		"0s":  0,
+		"90s": 90 * time.Second,
+		"24h": 24 * time.Hour,
+	}, "", "-1s", "25h", "10")
 }
 
 func TestRinging(t *testing.T) {
-	for text, want := range map[string]ringing{
-		"1s":  ringing(time.Second),
-		"90s": ringing(90 * time.Second),
-		"10m": ringing(10 * time.Minute),
-		"0s":  -1,
-		"11m": -1,
-		"-1s": -1,
-		"":    -1,
-		"10":  -1,
-	} {
-		got := ringing(-1)
-		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {
-			t.Errorf("ringing %q = %d, %v, want %d", text, got, err, want)
-		}
-	}
+	testDurations[ringing](t, map[string]time.Duration{
+		"1s":  time.Second,
+		"90s": 90 * time.Second,
+		"10m": 10 * time.Minute,
+	}, "0s", "11m", "-1s", "", "10")
 }
 
 func TestToneEvery(t *testing.T) {
-	for text, want := range map[string]toneEvery{
+	testDurations[toneEvery](t, map[string]time.Duration{
 		"0s":  0,
 		"0":   0,
-		"5s":  toneEvery(5 * time.Second),
-		"24h": toneEvery(24 * time.Hour),
-		"4s":  -1,
-		"25h": -1,
-		"-5s": -1,
-		"":    -1,
-		"15":  -1,
-	} {
-		got := toneEvery(-1)
-		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {
-			t.Errorf("tone %q = %d, %v, want %d", text, got, err, want)
-		}
-	}
+		"5s":  5 * time.Second,
+		"24h": 24 * time.Hour,
+	}, "4s", "25h", "-5s", "", "15")
+}
+
+func TestRetention(t *testing.T) {
+	testDurations[retention](t, map[string]time.Duration{
+		"0":    0,
+		"400d": 400 * span.Day,
+		"720h": 30 * span.Day,
+	}, "29d", "1h", "-1d", "", "ever", "99999999d")
 }
 
 func TestBaseURL(t *testing.T) {
 	tests := []struct {
-		text, want string
-		ok         bool
+		text string
+		want BaseURL
+		ok   bool
 	}{
-		{"https://id.example.org", "https://id.example.org", true},
-		{"https://id.example.org:8443/", "https://id.example.org:8443", true},
-		{"", "", true},
-		{"id.example.org", "", false},
-		{"ftp://id.example.org", "", false},
-		{"https://id.example.org/path", "", false},
-		{"https://id.example.org?x", "", false},
-		{"https://user@id.example.org", "", false},
-		{"https://", "", false},
+		{text: "https://id.example.org", want: "https://id.example.org", ok: true},
+		{text: "https://id.example.org:8443/", want: "https://id.example.org:8443", ok: true},
+		{text: "", want: "", ok: true},
+		{text: "id.example.org"},
+		{text: "ftp://id.example.org"},
+		{text: "https://id.example.org/path"},
+		{text: "https://id.example.org?x"},
+		{text: "https://user@id.example.org"},
+		{text: "https://"},
 	}
 	for _, tt := range tests {
 		var got BaseURL
-		if err := got.UnmarshalText([]byte(tt.text)); (err == nil) != tt.ok || tt.ok && string(got) != tt.want {
-			t.Errorf("baseURL %q = %q, %v, want %q, %v", tt.text, got, err, tt.want, tt.ok)
+		err := got.UnmarshalText([]byte(tt.text))
+		if ok := err == nil; ok != tt.ok {
+			t.Errorf("parsing the URL %q = %v, want success %t", tt.text, err, tt.ok)
+		}
+		if tt.ok && got != tt.want {
+			t.Errorf("URL %q = %q, want %q", tt.text, got, tt.want)
 		}
 	}
 }
@@ -136,7 +154,10 @@ func TestSample(t *testing.T) {
 	}
 
 	var want, got Config
-	if err := errors.Join(want.apply(defaults(), nil), got.apply(written, nil)); err != nil {
+	if err := want.apply(defaults(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := got.apply(written, nil); err != nil {
 		t.Fatal(err)
 	}
 
@@ -157,11 +178,18 @@ func TestManual(t *testing.T) {
 		if len(blocks) == 0 {
 			t.Errorf("%s has no configuration file", page)
 		}
-		for _, b := range blocks {
-			text, _, _ := strings.Cut(b, "```")
+		for _, block := range blocks {
+			text, _, _ := strings.Cut(block, "```")
 			written, err := parseFile(page, []byte(text))
+			if err != nil {
+				t.Errorf("%s: %v in\n%s", page, err, text)
+				continue
+			}
+			if len(written) == 0 {
+				t.Errorf("%s: the file has no keys:\n%s", page, text)
+			}
 			var c Config
-			if err := errors.Join(err, c.apply(written, nil)); err != nil || len(written) == 0 {
+			if err := c.apply(written, nil); err != nil {
 				t.Errorf("%s: %v in\n%s", page, err, text)
 			}
 		}
@@ -174,7 +202,10 @@ func TestSettings(t *testing.T) {
 		if !strings.HasSuffix(s.Meaning, ".") {
 			t.Errorf("the help of %s is %q, want a sentence", s.Path, s.Meaning)
 		}
-		if err := s.parse(new(Config), s.Default); s.Default != "" && err != nil {
+		if s.Default == "" {
+			continue
+		}
+		if err := s.parse(new(Config), s.Default); err != nil {
 			t.Errorf("default of %s: %v", s.Path, err)
 		}
 	}
@@ -199,11 +230,13 @@ func FuzzParseFile(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {
-			if l, err := parseFile("selvage.yaml", []byte(text)); err == nil {
-				for path := range l {
-					if !slices.Contains(paths(), path) {
-						t.Errorf("parseFile(%q) sets %q, which is not a key", text, path)
-					}
+			written, err := parseFile("selvage.yaml", []byte(text))
+			if err != nil {
+				return
+			}
+			for path := range written {
+				if !slices.Contains(paths(), path) {
+					t.Errorf("parseFile(%q) sets %q, which is not a key", text, path)
 				}
 			}
 		})
@@ -236,26 +269,6 @@ func TestCheckVariables(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("checkVariables(%q) = %q, want %q", tt.entry, got, tt.want)
-		}
-	}
-}
-
-func TestRetention(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"0":         0,
-		"400d":      400 * span.Day,
-		"720h":      30 * span.Day,
-		"29d":       -1,
-		"1h":        -1,
-		"-1d":       -1,
-		"":          -1,
-		"ever":      -1,
-		"99999999d": -1,
-	} { // -1 means an error
-		var r retention
-		err := r.UnmarshalText([]byte(text))
-		if (err != nil) != (want < 0) || err == nil && time.Duration(r) != want {
-			t.Errorf("retention %q = %v, %v, want %v", text, r, err, want)
 		}
 	}
 }

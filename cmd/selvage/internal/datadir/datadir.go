@@ -21,7 +21,7 @@ func Make(dir string) error {
 	return Check(dir)
 }
 
-// These texts are the ends of errors about the data directory.
+// Errors about the data directory end with these texts.
 const (
 	another     = "set --data to a writable directory"
 	nameAnother = "; " + another
@@ -31,26 +31,30 @@ const (
 // Check returns an error if the directory cannot be used. Without this check, opening the files in
 // it would fail later with less helpful errors.
 func Check(dir string) error {
-	const writable = 0o3 // W_OK and X_OK
 	info, err := os.Stat(dir)
-	switch {
-	case err != nil:
-	case !info.IsDir():
-		err = syscall.ENOTDIR
-	default:
-		err = syscall.Access(dir, writable)
-	}
-
-	if errors.Is(err, syscall.EACCES) && UID(info) != os.Geteuid() {
-		return fmt.Errorf(
-			"opening data directory %s: %w: it belongs to %s, but this account is %s; run the command as its owner%s",
-			dir, err, Owner(info), Account(os.Geteuid()), orAnother)
-	}
-
 	if err != nil {
-		return fmt.Errorf("opening data directory %s: %w%s", dir, err, nameAnother)
+		return unusable(dir, err)
 	}
-	return nil
+	if !info.IsDir() {
+		return unusable(dir, syscall.ENOTDIR)
+	}
+
+	const writable = 0o3 // W_OK and X_OK
+	err = syscall.Access(dir, writable)
+	me := os.Geteuid()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EACCES) && UID(info) != me:
+		return fmt.Errorf("opening data directory %s: %w: it belongs to %s, but this command is running as %s; "+
+			"run it as the directory's owner%s", dir, err, Owner(info), Account(me), orAnother)
+	}
+	return unusable(dir, err)
+}
+
+// unusable returns the error for a directory that cannot be used.
+func unusable(dir string, err error) error {
+	return fmt.Errorf("opening data directory %s: %w%s", dir, err, nameAnother)
 }
 
 // UID returns the user ID of a file's owner.

@@ -47,7 +47,8 @@ func ReadRunning(dir string) (r Running, ok bool) {
 	if err != nil {
 		return Running{}, false
 	}
-	return r, json.Unmarshal(text, &r) == nil
+	err = json.Unmarshal(text, &r)
+	return r, err == nil
 }
 
 // Replace writes a file atomically: readers see either the old content or the new.

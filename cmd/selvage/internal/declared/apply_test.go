@@ -17,20 +17,30 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestApplyLeavesTheRest shows that applying a plan keeps changes that were made after the plan was
-// computed, except changes to members that the file names.
-func TestApplyLeavesTheRest(t *testing.T) {
-	ctx, dir := t.Context(), storetest.Dir(t)
+// open returns an empty installation.
+func open(t *testing.T) (*fabric.Fabric, *idp.Provider, *declared.Declarer) {
+	t.Helper()
+	dir := storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
 	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
-	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows, Upstreams: rows}, Fabric: f})
+	p := idp.New(idp.Config{
+		Store:  idp.Stores{Clients: rows, Registrations: rows, Upstreams: rows},
+		Fabric: f,
+	})
 	d := declared.New(declared.Config{
 		Fabric:  f,
 		IDP:     p,
 		Store:   rows,
 		Suggest: func(string, []string) string { return "" },
 	})
+	return f, p, d
+}
 
+// TestApplyLeavesTheRest shows that applying a plan keeps changes that were made after the plan was
+// computed, except changes to members that the file names.
+func TestApplyLeavesTheRest(t *testing.T) {
+	ctx := t.Context()
+	f, p, d := open(t)
 	project, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
 	app, _, err := p.Clients.Create(ctx, idp.Client{
@@ -56,46 +66,47 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	must(t, d.Apply(ctx, steps, func(declared.Done) error { return nil }))
 	app, err = p.Clients.Find(ctx, app.ID)
 	must(t, err)
-	if len(app.RedirectURIs) != 1 || app.BrandColor != "#a03060" || len(app.Scopes) != 1 {
-		t.Errorf("the client has the redirect URIs %q, the color %q and the scopes %q, want 1, #a03060 and 1",
-			app.RedirectURIs, app.BrandColor, app.Scopes)
+	if len(app.RedirectURIs) != 1 {
+		t.Errorf("the client has the redirect URIs %q, want 1", app.RedirectURIs)
+	}
+	if app.BrandColor != "#a03060" {
+		t.Errorf("the client has the color %q, want #a03060", app.BrandColor)
+	}
+	if len(app.Scopes) != 1 {
+		t.Errorf("the client has the scopes %q, want 1", app.Scopes)
 	}
 
 	project, err = f.Projects.Find(ctx, project.ID)
 	must(t, err)
-	if project.MediaAuth != signed || project.Color != "#a03060" {
-		t.Errorf("the project has the media_auth %q and the color %q, want signed and #a03060",
-			project.MediaAuth, project.Color)
+	if project.MediaAuth != signed {
+		t.Errorf("the project has the media_auth %q, want %q", project.MediaAuth, signed)
+	}
+	if project.Color != "#a03060" {
+		t.Errorf("the project has the color %q, want #a03060", project.Color)
 	}
 }
 
 // TestApplyIgnoresRegistered shows that a self-registered client stays unchanged if it has the name
 // of a client in the file. The file creates its own client.
 func TestApplyIgnoresRegistered(t *testing.T) {
-	ctx, dir := t.Context(), storetest.Dir(t)
-	rows := storetest.Open(t, dir, nil)
-	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
-	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows, Registrations: rows, Upstreams: rows}, Fabric: f})
-	d := declared.New(declared.Config{
-		Fabric:  f,
-		IDP:     p,
-		Store:   rows,
-		Suggest: func(string, []string) string { return "" },
-	})
-
+	ctx := t.Context()
+	f, p, d := open(t)
 	project, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
-	open := fabric.ClientsOpen
-	_, err = f.Projects.Update(ctx, project.ID, fabric.ProjectChange{ClientRegistration: &open})
+	policy := fabric.ClientsOpen
+	_, err = f.Projects.Update(ctx, project.ID, fabric.ProjectChange{ClientRegistration: &policy})
 	must(t, err)
-	by, err := p.Registrations.Admit(ctx, "", "192.0.2.1")
+	admitted, err := p.Registrations.Admit(ctx, "", "192.0.2.1")
 	must(t, err)
-	stranger, err := p.Registrations.Register(ctx, by,
-		idp.ClientMetadata{Name: "App", RedirectURIs: []string{"https://evil.example/cb"}})
+	stranger, err := p.Registrations.Register(ctx, admitted, idp.ClientMetadata{
+		Name:         "App",
+		RedirectURIs: []string{"https://evil.example/cb"},
+	})
 	must(t, err)
 
-	file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, clients: [{name: App, type: spa, "+
-		"first_party: true, redirect_uris: ['https://app.example/cb']}]}]"))
+	const text = "projects: [{name: Acme, clients: [{name: App, type: spa, first_party: true, " +
+		"redirect_uris: ['https://app.example/cb']}]}]"
+	file, err := d.Parse("acme.yaml", []byte(text))
 	must(t, err)
 	steps, err := d.Plan(ctx, file, true)
 	must(t, err)
@@ -103,8 +114,17 @@ func TestApplyIgnoresRegistered(t *testing.T) {
 
 	found, err := p.Clients.List(ctx, project.ID, page.Query{Size: 10})
 	must(t, err)
-	if len(found.Items) != 2 || found.Items[0].ID != stranger.ID || found.Items[0].FirstParty ||
-		!found.Items[1].FirstParty {
-		t.Errorf("the clients are %+v, want the stranger unchanged and a new one", found.Items)
+	if len(found.Items) != 2 {
+		t.Fatalf("the clients are %+v, want 2", found.Items)
+	}
+	oldest, newest := found.Items[0], found.Items[1]
+	if oldest.ID != stranger.ID {
+		t.Errorf("the oldest client is %s, want the self-registered one, %s", oldest.ID, stranger.ID)
+	}
+	if oldest.FirstParty {
+		t.Error("the self-registered client became a first-party client")
+	}
+	if !newest.FirstParty {
+		t.Errorf("the client of the file is %+v, want a first-party client", newest)
 	}
 }

@@ -29,6 +29,7 @@ type entry struct {
 	members []pair
 }
 
+// A pair is a member: its name and its value.
 type pair struct{ key, value *yaml.Node }
 
 // member returns the value of a member, or nil if the entry has no such member.
@@ -47,28 +48,12 @@ var lists = []string{"keys", "clients", "subscribers", "resources", "upstreams",
 // Parse parses a YAML or JSON file. Its errors use name as the name of the file. It reports all
 // problems together.
 func (d *Declarer) Parse(name string, text []byte) (*File, error) {
-	var doc, more yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	err := dec.Decode(&doc)
-	// A second document would be ignored silently, so it is an error.
-	if err == nil && dec.Decode(&more) == nil {
-		return nil, fmt.Errorf("%s:%d:%d: a second document begins; list all projects in the first", name,
-			more.Line, more.Column)
-	}
-
-	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: the file is empty; it needs projects: with a list below it", name)
-	}
-
+	content, err := parseYAML(name, text)
 	if err != nil {
-		if at, reason, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: line "), ": "); ok {
-			return nil, fmt.Errorf("%s:%s: %s", name, at, reason)
-		}
-		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, err
 	}
-
 	p := parser{suggest: d.c.Suggest}
-	root := p.mapping(place{file: name, node: doc.Content[0]})
+	root := p.mapping(place{file: name, node: content})
 	for _, m := range root.members {
 		if m.key.Value != "projects" {
 			p.fail(root.at(m.key, ""), "unknown member %q; the only one is projects", m.key.Value)
@@ -87,6 +72,32 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	return f, errors.Join(p.errs...)
 }
 
+// parseYAML returns the content of a YAML file with a single document.
+func parseYAML(name string, text []byte) (*yaml.Node, error) {
+	var doc yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	err := dec.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: the file is empty; it needs projects: with a list below it", name)
+	}
+	if err != nil {
+		// The parser's errors are "yaml: line 7: reason" or "yaml: reason".
+		if located, ok := strings.CutPrefix(err.Error(), "yaml: line "); ok {
+			return nil, fmt.Errorf("%s:%s", name, located)
+		}
+		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+
+	// A second document would be ignored silently, so it is an error.
+	var second yaml.Node
+	if dec.Decode(&second) == nil {
+		return nil, fmt.Errorf("%s:%d:%d: a second document begins; list all projects in the first",
+			name, second.Line, second.Column)
+	}
+	return doc.Content[0], nil
+}
+
+// A parser collects the problems of a file.
 type parser struct {
 	suggest func(string, []string) string
 	errs    []error
@@ -98,15 +109,15 @@ func (p *parser) fail(at place, format string, args ...any) {
 
 // project separates the lists of a project from its own members.
 func (p *parser) project(e entry) project {
-	made := project{entry: entry{place: e.place}, things: make(map[string][]entry)}
+	parsed := project{entry: entry{place: e.place}, things: make(map[string][]entry)}
 	for _, m := range e.members {
 		if isList(m.key.Value) {
-			made.things[m.key.Value] = p.list(e.at(m.value, m.key.Value))
+			parsed.things[m.key.Value] = p.list(e.at(m.value, m.key.Value))
 		} else {
-			made.members = append(made.members, m)
+			parsed.members = append(parsed.members, m)
 		}
 	}
-	return made
+	return parsed
 }
 
 func isList(name string) bool { return slices.Contains(lists, name) }
@@ -160,8 +171,8 @@ func aliased(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n
 	}
-	for _, c := range n.Content {
-		if bad := aliased(c); bad != nil {
+	for _, child := range n.Content {
+		if bad := aliased(child); bad != nil {
 			return bad
 		}
 	}

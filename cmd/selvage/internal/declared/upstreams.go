@@ -22,8 +22,16 @@ func (d *Declarer) upstreams() noun[upstream] {
 		kind: "upstream",
 		by:   "name",
 		fields: func(u *upstream) []field {
-			return []field{{"name", &u.Name}, {"issuer", &u.Issuer}, {"client_id", &u.ClientID}, {"scopes", &u.Scopes},
-				{"claims", &u.Claims}, {"sign_up", &u.SignUp}, {"logout", &u.Logout}, {"enabled", &u.Enabled}}
+			return []field{
+				{"name", &u.Name},
+				{"issuer", &u.Issuer},
+				{"client_id", &u.ClientID},
+				{"scopes", &u.Scopes},
+				{"claims", &u.Claims},
+				{"sign_up", &u.SignUp},
+				{"logout", &u.Logout},
+				{"enabled", &u.Enabled},
+			}
 		},
 
 		id:     func(u upstream) string { return u.ID },
@@ -37,8 +45,11 @@ func (d *Declarer) upstreams() noun[upstream] {
 		},
 
 		create: func(ctx context.Context, projectID string, u upstream) (made, error) {
-			one, err := d.c.IDP.Upstreams.Create(ctx, projectID, u.input(upstream{}))
-			return made{id: one.ID}, err
+			created, err := d.c.IDP.Upstreams.Create(ctx, projectID, u.input(upstream{}))
+			if err != nil {
+				return made{}, err
+			}
+			return made{id: created.ID}, nil
 		},
 
 		update: func(ctx context.Context, projectID string, old, u upstream) error {
@@ -57,14 +68,17 @@ func (d *Declarer) listUpstreams(ctx context.Context, projectID string) (all []u
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Upstream], error) {
 		return d.c.IDP.Upstreams.List(ctx, projectID, q)
 	})
-	for _, u := range found {
-		one := upstream{Upstream: u}
-		if len(u.Claims) > 0 {
-			one.Claims, _ = json.Marshal(u.Claims) // encoding a map of strings cannot fail
-		}
-		all = append(all, one)
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	for _, provider := range found {
+		u := upstream{Upstream: provider}
+		if len(provider.Claims) > 0 {
+			u.Claims, _ = json.Marshal(provider.Claims) // encoding a map of strings cannot fail
+		}
+		all = append(all, u)
+	}
+	return all, nil
 }
 
 // settle normalizes the claims to the form in which listUpstreams returns them.

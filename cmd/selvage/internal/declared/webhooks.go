@@ -11,9 +11,15 @@ import (
 // webhooks describes webhooks. They are identified by URL, because their names need not be unique.
 func (d *Declarer) webhooks() noun[fabric.Webhook] {
 	return noun[fabric.Webhook]{
-		kind: "webhook", by: "url",
+		kind: "webhook",
+		by:   "url",
 		fields: func(w *fabric.Webhook) []field {
-			return []field{{"url", &w.URL}, {"name", &w.Name}, {"events", &w.Events}, {"enabled", &w.Enabled}}
+			return []field{
+				{"url", &w.URL},
+				{"name", &w.Name},
+				{"events", &w.Events},
+				{"enabled", &w.Enabled},
+			}
 		},
 
 		id:   func(w fabric.Webhook) string { return w.ID },
@@ -41,8 +47,11 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 		},
 
 		create: func(ctx context.Context, projectID string, w fabric.Webhook) (made, error) {
-			one, err := d.c.Fabric.Webhooks.Create(ctx, projectID, webhookInput(fabric.Webhook{}, w))
-			return made{id: one.ID}, err
+			created, err := d.c.Fabric.Webhooks.Create(ctx, projectID, webhookInput(fabric.Webhook{}, w))
+			if err != nil {
+				return made{}, err
+			}
+			return made{id: created.ID}, nil
 		},
 
 		update: func(ctx context.Context, projectID string, old, w fabric.Webhook) error {

@@ -72,7 +72,10 @@ type app struct {
 // New returns the demo of a data directory. It creates nothing.
 func New(c Config) (*Demo, error) {
 	stock, err := readSDK(c.SDK)
-	return &Demo{Config: c, stock: stock}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Demo{Config: c, stock: stock}, nil
 }
 
 // IsShown reports whether the page of the demo app is served.
@@ -120,14 +123,17 @@ func (d *Demo) FirstRun(ctx context.Context) (text string, err error) {
 	if err := d.deleteUnfinished(ctx); err != nil {
 		return "", err
 	}
-	some, err := d.Fabric.Projects.List(ctx, page.Query{Size: 1})
-	if err != nil || len(some.Items) > 0 {
+	projects, err := d.Fabric.Projects.List(ctx, page.Query{Size: 1})
+	if err != nil {
 		return "", err
+	}
+	if len(projects.Items) > 0 {
+		return "", nil
 	}
 	return d.create(ctx, d.SetupLink)
 }
 
-// Reset deletes the demo, creates another one, and returns the text to print. It works with or
+// Reset deletes the demo, creates a new one, and returns the text to print. It works with or
 // without a running server. If it is interrupted, call it again.
 func (d *Demo) Reset(ctx context.Context) (text string, err error) {
 	old, err := d.readApp()
@@ -145,7 +151,10 @@ func (d *Demo) Reset(ctx context.Context) (text string, err error) {
 		return "", fmt.Errorf("deleting the demo: %w", err)
 	}
 
-	return d.create(ctx, func(ctx context.Context) (string, error) { return d.keepSetupLink(ctx, old.SetupLink) })
+	setupLink := func(ctx context.Context) (string, error) {
+		return d.keepSetupLink(ctx, old.SetupLink)
+	}
+	return d.create(ctx, setupLink)
 }
 
 // create creates the demo with a setup link, and writes its files. It removes unfinishedFile last.
@@ -155,11 +164,17 @@ func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (stri
 	if err != nil {
 		return "", fmt.Errorf("creating the demo: %w", err)
 	}
-	if s.setup, err = setupLink(ctx); err != nil {
+	s.setup, err = setupLink(ctx)
+	if err != nil {
 		return "", err
 	}
 
-	d.app = &app{ProjectID: s.project.ID, ClientID: s.spa.ID, Email: s.subscriber.Email, SetupLink: s.setup}
+	d.app = &app{
+		ProjectID: s.project.ID,
+		ClientID:  s.spa.ID,
+		Email:     s.subscriber.Email,
+		SetupLink: s.setup,
+	}
 	encoded, err := json.Marshal(d.app)
 	if err != nil {
 		return "", fmt.Errorf("writing %s: %w", appFile, err)
@@ -192,22 +207,26 @@ func (d *Demo) deleteUnfinished(ctx context.Context) error {
 
 // deleteProject deletes a project, if it still exists. It does nothing if id is "".
 func (d *Demo) deleteProject(ctx context.Context, id string) error {
-	if err := d.Fabric.Projects.Delete(ctx, id); !errors.Is(err, problem.NotFound) {
-		return err
+	err := d.Fabric.Projects.Delete(ctx, id)
+	if errors.Is(err, problem.NotFound) {
+		return nil
 	}
-	return nil
+	return err
 }
 
-// keepSetupLink returns the link for the first operator. before is the link of the previous demo,
-// or "". If there is one, keepSetupLink returns it, because its token cannot be read from the
-// store. It returns "" if there is an operator, or a link that is not known here.
-func (d *Demo) keepSetupLink(ctx context.Context, before string) (string, error) {
-	some, err := d.Operators.List(ctx, page.Query{Size: 1})
-	if err != nil || len(some.Items) > 0 {
+// keepSetupLink returns the link for the first operator. If the previous demo had a link, it
+// returns that one, because the token in the link cannot be read from the store. It returns "" if
+// there is an operator, or a link that is not known here.
+func (d *Demo) keepSetupLink(ctx context.Context, previous string) (string, error) {
+	operators, err := d.Operators.List(ctx, page.Query{Size: 1})
+	if err != nil {
 		return "", err
 	}
-	if before != "" {
-		return before, nil
+	if len(operators.Items) > 0 {
+		return "", nil
+	}
+	if previous != "" {
+		return previous, nil
 	}
 	return d.SetupLink(ctx)
 }
@@ -217,12 +236,16 @@ func (d *Demo) keepSetupLink(ctx context.Context, before string) (string, error)
 // of the demo's client.
 func (d *Demo) Open(ctx context.Context) error {
 	found, err := d.readApp()
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Allowed {
+	if errors.Is(err, fs.ErrNotExist) {
 		d.app = nil
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if !d.Allowed {
+		d.app = nil
+		return nil
 	}
 
 	client, err := d.IDP.Clients.Find(ctx, found.ClientID)

@@ -25,30 +25,56 @@ type document struct{ name, title string }
 // contents lists all documents.
 var contents = []group{
 	{"First steps", []document{
-		{"start", "Get started"}, {"guide", "Guide"}, {"promises", "Promises"}, {"glossary", "Glossary"},
+		{"start", "Get started"},
+		{"guide", "Guide"},
+		{"promises", "Promises"},
+		{"glossary", "Glossary"},
 	}},
 	{"Tutorials", []document{
-		{"browser", "An app in a browser"}, {"web", "A server-rendered web app"},
-		{"mobile", "An app on a phone"}, {"device", "A television, a command line"},
-		{"backend", "A backend"}, {"calls", "Calls between browsers"}, {"phones", "Phones"},
+		{"browser", "An app in a browser"},
+		{"web", "A server-rendered web app"},
+		{"mobile", "An app on a phone"},
+		{"device", "A television, a command line"},
+		{"backend", "A backend"},
+		{"calls", "Calls between browsers"},
+		{"phones", "Phones"},
 		{"gateways", "Phone numbers and gateways"},
 		{"switches", "Recordings from your switch"},
-		{"moving", "Moving from a cloud"}, {"declared", "Projects in a repository"}, {"nodes", "Two nodes"},
+		{"moving", "Moving from a cloud"},
+		{"declared", "Projects in a repository"},
+		{"nodes", "Two nodes"},
 	}},
 	{"Reference", []document{
-		{"configuration", "Configuration"}, {"cli", "Command line"}, {"apply", "Projects from a file"},
-		{"api", "API"}, {"sdk", "Browser SDK"},
+		{"configuration", "Configuration"},
+		{"cli", "Command line"},
+		{"apply", "Projects from a file"},
+		{"api", "API"},
+		{"sdk", "Browser SDK"},
 	}},
 	{"Operating", []document{
-		{"operations", "Operations"}, {"deploy", "Deploy"}, {"https", "HTTPS and proxies"}, {"databases", "Databases"},
+		{"operations", "Operations"},
+		{"deploy", "Deploy"},
+		{"https", "HTTPS and proxies"},
+		{"databases", "Databases"},
 		{"backup", "Backup and restore"},
-		{"redis", "Redis"}, {"high-availability", "High availability"}, {"mail", "Email"},
-		{"delivery", "Deliveries"}, {"accounts", "Accounts"}, {"keys", "Keys"}, {"limits", "Limits"},
-		{"monitoring", "Monitoring"}, {"audit", "Audit trail"}, {"troubleshooting", "Troubleshooting"},
-		{"security", "Security"}, {"performance", "Performance"}, {"scale", "Scale"},
+		{"redis", "Redis"},
+		{"high-availability", "High availability"},
+		{"mail", "Email"},
+		{"delivery", "Deliveries"},
+		{"accounts", "Accounts"},
+		{"keys", "Keys"},
+		{"limits", "Limits"},
+		{"monitoring", "Monitoring"},
+		{"audit", "Audit trail"},
+		{"troubleshooting", "Troubleshooting"},
+		{"security", "Security"},
+		{"performance", "Performance"},
+		{"scale", "Scale"},
 	}},
 	{"Internals", []document{
-		{"architecture", "Architecture"}, {"testing", "Testing"}, {"divergences", "Divergences"},
+		{"architecture", "Architecture"},
+		{"testing", "Testing"},
+		{"divergences", "Divergences"},
 		{"openid", "OpenID conformance"},
 	}},
 }
@@ -78,27 +104,30 @@ var guides = func() map[string]func() (guide, error) {
 					return guide{}, err
 				}
 				r, err := render(text)
-				return guide{d, r}, err
+				if err != nil {
+					return guide{}, err
+				}
+				return guide{d, r}, nil
 			})
 		}
 	}
 	return all
 }()
 
-// guideNav returns the navigation. here is the name of the current document; it may be "".
-func guideNav(here string) (groups []templates.DocsGroup) {
+// guideNav returns the navigation. The name of the current document may be "".
+func guideNav(current string) (groups []templates.DocsGroup) {
 	for _, g := range contents {
-		one := templates.DocsGroup{Name: g.name}
+		shown := templates.DocsGroup{Name: g.name}
 		for _, d := range g.documents {
-			area := templates.DocsArea{Name: d.title, URL: guidePrefix + d.name, Here: d.name == here}
+			area := templates.DocsArea{Name: d.title, URL: guidePrefix + d.name, Here: d.name == current}
 			if area.Here { // only the current document shows its headings
 				if p, err := guides[d.name](); err == nil {
 					area.Operations = p.headings
 				}
 			}
-			one.Tags = append(one.Tags, area)
+			shown.Tags = append(shown.Tags, area)
 		}
-		groups = append(groups, one)
+		groups = append(groups, shown)
 	}
 	return groups
 }
@@ -113,6 +142,10 @@ func showGuide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return templates.Write(w, templates.Guide{Title: p.title + " · selvage", Nav: guideNav(p.name), Text: p.html},
-		templates.Options{Scripts: true})
+	view := templates.Guide{
+		Title: p.title + " · selvage",
+		Nav:   guideNav(p.name),
+		Text:  p.html,
+	}
+	return templates.Write(w, view, templates.Options{Scripts: true})
 }

@@ -26,10 +26,9 @@ func TestGuides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
-	for _, f := range files {
-		if !slices.Contains(names, strings.TrimSuffix(f, ".md")) {
-			t.Errorf("%s is missing from the contents", f)
+	for _, file := range files {
+		if !slices.Contains(names, strings.TrimSuffix(file, ".md")) {
+			t.Errorf("%s is missing from the contents", file)
 		}
 	}
 
@@ -47,64 +46,73 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// follow checks a link on the page named from. It returns the fault, or "".
-func follow(from, link string) string {
+// follow checks a link on a page. It returns the fault, or "".
+func follow(page, link string) string {
 	u, err := url.Parse(link)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err.Error()
-	case u.IsAbs():
+	}
+	if u.IsAbs() || u.Path == "/docs/openapi.yaml" || u.Path == "/docs" {
 		return ""
-	case u.Path == "/docs/openapi.yaml" || u.Path == "/docs":
-		return ""
-	case u.Path == "":
-		u.Path = guidePrefix + from
 	}
 
-	find, ok := guides[strings.TrimPrefix(u.Path, guidePrefix)]
-	if !ok || !strings.HasPrefix(u.Path, guidePrefix) {
-		return "which is not a page"
+	target := page
+	if u.Path != "" {
+		name, ok := strings.CutPrefix(u.Path, guidePrefix)
+		if !ok || guides[name] == nil {
+			return "which is not a page"
+		}
+		target = name
 	}
-
-	p, err := find()
+	p, err := guides[target]()
 	if err != nil {
 		return err.Error()
 	}
 	if u.Fragment != "" && !p.anchors[u.Fragment] {
 		return "which has no such heading"
 	}
-
 	return ""
 }
 
 // TestRender shows that headings get the same IDs as on GitHub, that links lead to the served
 // documents, and that scripts are omitted.
 func TestRender(t *testing.T) {
-	r, err := render([]byte("# A\n\n## What `x` is, now\n\n" +
+	const markdown = "# A\n\n" +
+		"## What `x` is, now\n\n" +
 		"[b](security.md#now) <script>alert(1)</script> [x](javascript:alert(1))\n\n" +
-		"## What x is now\n\n| key | meaning |\n|---|---|\n| `listen` | the address |\n"))
+		"## What x is now\n\n" +
+		"| key | meaning |\n|---|---|\n| `listen` | the address |\n"
+	r, err := render([]byte(markdown))
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	html := string(r.html)
-	for _, want := range []string{`<h2 id="what-x-is-now">What <code>x</code> is, now</h2>`,
-		`id="what-x-is-now-1"`, `href="/docs/guides/security#now"`, "<table>",
+	wanted := []string{
+		`<h2 id="what-x-is-now">What <code>x</code> is, now</h2>`,
+		`id="what-x-is-now-1"`,
+		`href="/docs/guides/security#now"`,
+		"<table>",
 		`<td data-label="key" class="whole"><code>listen</code></td>`,
-		`<td data-label="meaning">the address</td>`} {
+		`<td data-label="meaning">the address</td>`,
+	}
+	for _, want := range wanted {
 		if !strings.Contains(html, want) {
-			t.Errorf("%s is not in %s", want, html)
+			t.Errorf("the page lacks %s:\n%s", want, html)
 		}
 	}
 
 	for _, bad := range []string{"<script", "javascript:"} {
 		if strings.Contains(html, bad) {
-			t.Errorf("%s is in %s", bad, html)
+			t.Errorf("the page contains %s:\n%s", bad, html)
 		}
 	}
 
-	if len(r.headings) != 2 || r.headings[0].Summary != "What x is, now" {
-		t.Errorf(`headings = %+v, want two, the first of them "What x is, now"`, r.headings)
+	if len(r.headings) != 2 {
+		t.Fatalf("headings = %+v, want two", r.headings)
+	}
+	if got := r.headings[0].Summary; got != "What x is, now" {
+		t.Errorf(`the first heading = %q, want "What x is, now"`, got)
 	}
 }
 
@@ -117,19 +125,27 @@ func TestGuidePages(t *testing.T) {
 		return w
 	}
 
-	w := get(guidePrefix + "https")
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `aria-current="page"`) ||
-		!strings.Contains(w.Body.String(), `<a href="#acme">`) {
-		t.Errorf("GET of the page https = %d, want 200, marked as current and with its headings", w.Code)
+	shown := get(guidePrefix + "https")
+	if shown.Code != http.StatusOK {
+		t.Errorf("GET of the page https = %d, want 200", shown.Code)
+	}
+	if !strings.Contains(shown.Body.String(), `aria-current="page"`) {
+		t.Error("the navigation does not mark the page https as current")
+	}
+	if !strings.Contains(shown.Body.String(), `<a href="#acme">`) {
+		t.Error("the navigation does not show the headings of the page https")
 	}
 
-	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
-		strings.Contains(csp, "unsafe") {
+	csp := shown.Header().Get("Content-Security-Policy")
+	if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
 		t.Errorf("Content-Security-Policy = %q, want default-src 'none' and nothing unsafe", csp)
 	}
 
-	if w := get(guidePrefix + "nothing"); w.Code != http.StatusNotFound ||
-		!strings.Contains(w.Body.String(), `href="/docs"`) {
-		t.Errorf("GET of an unknown page = %d, want 404 with a link to the contents:\n%s", w.Code, w.Body)
+	unknown := get(guidePrefix + "nothing")
+	if unknown.Code != http.StatusNotFound {
+		t.Errorf("GET of an unknown page = %d, want 404", unknown.Code)
+	}
+	if !strings.Contains(unknown.Body.String(), `href="/docs"`) {
+		t.Errorf("the page for status 404 has no link to the contents:\n%s", unknown.Body)
 	}
 }

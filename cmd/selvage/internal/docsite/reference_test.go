@@ -2,6 +2,7 @@ package docsite_test
 
 import (
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,15 +52,21 @@ func TestPages(t *testing.T) {
 		page := get(t, s, path)
 		body := page.Body.String()
 		csp := page.Header().Get("Content-Security-Policy")
-		if page.Code != 200 || strings.Contains(csp, "unsafe") ||
-			!strings.Contains(csp, "default-src 'none'; script-src 'self'") || strings.Contains(body, "style=") {
-			t.Errorf("GET %s = %d with the policy %q, want 200, a strict policy and no inline styles",
-				path, page.Code, csp)
+		if page.Code != 200 {
+			t.Errorf("GET %s = %d, want 200", path, page.Code)
+		}
+		const strict = "default-src 'none'; script-src 'self'"
+		if !strings.Contains(csp, strict) || strings.Contains(csp, "unsafe") {
+			t.Errorf("%s has the policy %q, want %q and nothing unsafe", path, csp, strict)
+		}
+		if strings.Contains(body, "style=") {
+			t.Errorf("%s has inline styles, want none", path)
 		}
 
 		for _, m := range fetched.FindAllStringSubmatch(body, -1) {
-			if !strings.HasPrefix(m[1], "/") && !strings.HasPrefix(m[1], "#") && m[1] != "data:," {
-				t.Errorf("the page %s fetches or links to %s, want only this host", path, m[1])
+			link := m[1]
+			if !strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "#") && link != "data:," {
+				t.Errorf("the page %s fetches or links to %s, want only this host", path, link)
 			}
 		}
 
@@ -71,8 +78,11 @@ func TestPages(t *testing.T) {
 	for path, item := range openapitest.Ours().Paths.Map() {
 		for method, op := range item.Operations() {
 			body := shown[op.OperationID]
-			if body == "" || !strings.Contains(index.Body.String(), "#"+op.OperationID+`"`) {
+			if body == "" {
 				t.Errorf("%s %s is on no page", method, path)
+			}
+			if !strings.Contains(index.Body.String(), "#"+op.OperationID+`"`) {
+				t.Errorf("/docs has no link to %s %s", method, path)
 			}
 			for status := range op.Responses.Map() {
 				if !strings.Contains(body, ">"+status+"</dt>") {
@@ -87,24 +97,26 @@ func TestPages(t *testing.T) {
 func TestFind(t *testing.T) {
 	s := docsite.New(docsite.Config{})
 	tests := []struct{ query, has, hasNot string }{
-		{"guest+POST", "#createGuestToken", "#createInvite"},
-		{"sip_addresses", "#createSipAddress", "#createGuestToken"},
-		{"guest", "#createGuestToken", "Before the first request"},
-		{"nothing-like-it", "No results", `class="operations"`},
-		{"redis", "/docs/guides/redis", "No results"},
-		{"backup+restore", "/docs/guides/backup", "No results"},
-		{"oidc", "/docs/guides/", "No results"},
-		{"selvage+WEBHOOK+deliveries", "/docs/guides/guide#webhooks", "No results"},
-		{`"><b>`, "&#34;&gt;&lt;b&gt;", "<b>"},
-		{"", "#createInvite", "No results"},
-		{strings.Repeat("%C3%A4", 90), "No results", "class=\"hits\""},
+		{query: "guest POST", has: "#createGuestToken", hasNot: "#createInvite"},
+		{query: "sip_addresses", has: "#createSipAddress", hasNot: "#createGuestToken"},
+		{query: "guest", has: "#createGuestToken", hasNot: "Before the first request"},
+		{query: "nothing-like-it", has: "No results", hasNot: `class="operations"`},
+		{query: "redis", has: "/docs/guides/redis", hasNot: "No results"},
+		{query: "backup restore", has: "/docs/guides/backup", hasNot: "No results"},
+		{query: "oidc", has: "/docs/guides/", hasNot: "No results"},
+		{query: "selvage WEBHOOK deliveries", has: "/docs/guides/guide#webhooks", hasNot: "No results"},
+		{query: `"><b>`, has: "&#34;&gt;&lt;b&gt;", hasNot: "<b>"},
+		{query: "", has: "#createInvite", hasNot: "No results"},
+		{query: strings.Repeat("ä", 90), has: "No results", hasNot: `class="hits"`},
 	}
 
 	for _, tt := range tests {
-		body := get(t, s, "/docs?q="+strings.NewReplacer(
-			`"`, "%22", ">", "%3E", "<", "%3C").Replace(tt.query)).Body.String()
-		if !strings.Contains(body, tt.has) || strings.Contains(body, tt.hasNot) {
-			t.Errorf("q=%s: the page lacks %q, or contains %q", tt.query, tt.has, tt.hasNot)
+		body := get(t, s, "/docs?q="+url.QueryEscape(tt.query)).Body.String()
+		if !strings.Contains(body, tt.has) {
+			t.Errorf("the results for %q lack %q", tt.query, tt.has)
+		}
+		if strings.Contains(body, tt.hasNot) {
+			t.Errorf("the results for %q contain %q", tt.query, tt.hasNot)
 		}
 	}
 
@@ -129,28 +141,30 @@ func TestOperatorsKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	all, err := kinds.Load(dir)
+	loaded, err := kinds.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	s := docsite.New(docsite.Config{Config: openapi.Config{
-		Kinds:     all,
+		Kinds:     loaded,
 		PublicURL: "https://calls.example.org",
 		AuthURL:   "https://id.example.org",
 	}})
 	text := get(t, s, "/docs/openapi.yaml")
 	doc, err := openapitest.Load(text.Body.Bytes())
-	if err == nil {
-		err = doc.Valid()
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := doc.Valid(); err != nil {
+		t.Fatal(err)
+	}
 
-	if doc.Paths.Find("/api/fabric/resources/recordings_/{id}") == nil ||
-		doc.Servers[0].URL != "https://calls.example.org" {
-		t.Errorf("the document lacks the kind, or has an unexpected server: %v", doc.Servers)
+	if doc.Paths.Find("/api/fabric/resources/recordings_/{id}") == nil {
+		t.Error("the document lacks the paths of the kind")
+	}
+	if got := doc.Servers[0].URL; got != "https://calls.example.org" {
+		t.Errorf("the server of the document = %s, want https://calls.example.org", got)
 	}
 
 	if got := doc.Paths.Find("/oauth/token").Servers[0].URL; got != "https://id.example.org" {
@@ -160,9 +174,12 @@ func TestOperatorsKinds(t *testing.T) {
 		t.Error("the document contains localhost")
 	}
 
-	if again := get(t, s, "/docs/openapi.yaml", "If-None-Match",
-		text.Header().Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
-		t.Errorf("the same request again = %d, want 304 without a body", again.Code)
+	again := get(t, s, "/docs/openapi.yaml", "If-None-Match", text.Header().Get("ETag"))
+	if again.Code != 304 {
+		t.Errorf("the same request again = %d, want 304", again.Code)
+	}
+	if again.Body.Len() > 0 {
+		t.Errorf("the response with status 304 has a body of %d bytes, want none", again.Body.Len())
 	}
 
 	body := ""

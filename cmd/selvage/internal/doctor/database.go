@@ -47,10 +47,9 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 	case r.Schema == 0:
 		all = append(all, finef("none yet; the first start creates it").of("schema"))
 	case r.Schema < known:
-		all = append(all, finef(
-			"%s; the next start upgrades it to %s. A file is copied first; back up a server with "+
-				"`selvage backup create`",
-			r.Schema, known).of("schema"))
+		upgraded := finef("%s; the next start upgrades it to %s. "+
+			"A file is copied first; back up a server with `selvage backup create`", r.Schema, known)
+		all = append(all, upgraded.of("schema"))
 	default:
 		all = append(all, finef("%s, current", r.Schema).of("schema"))
 	}
@@ -62,8 +61,11 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 // a different schema, overRows returns nil, because the rows check reports that.
 func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Finding) []Finding {
 	c := e.storeConfig()
-	c.Check, c.ReadOnly, c.Pool = 0, true, 1
-	if r, known, err := store.Look(ctx, c); err != nil || r.Schema != known {
+	c.Check = 0
+	c.ReadOnly = true
+	c.Pool = 1
+	r, known, err := store.Look(ctx, c)
+	if err != nil || r.Schema != known {
 		return nil
 	}
 	s, err := store.Open(ctx, c)
@@ -137,8 +139,8 @@ func (e *Examination) database(r database.Report, url string, connections int, r
 // connections returns how many connections this node opens to the main database.
 func (e *Examination) connections() int {
 	n := int(e.Config.Pool.Database)
-	if string(e.Config.Sessions) == string(e.Config.Database) ||
-		e.Config.Sessions.Redis() { // the fallback of Redis is in that database
+	sameDatabase := string(e.Config.Sessions) == string(e.Config.Database)
+	if sameDatabase || e.Config.Sessions.Redis() { // the fallback of Redis is in the main database
 		n += int(e.Config.Pool.Sessions)
 	}
 	return n
@@ -147,13 +149,13 @@ func (e *Examination) connections() int {
 // unfit returns the finding for a database that the server cannot use.
 func unfit(url string, err error) Finding {
 	var u *database.Unfit
-	if errors.As(err, &u) {
-		if config.DatabaseURL(url).Shared() {
-			return brokenf(Text(u.Remedy), "%s", u.Found)
-		}
-		return brokenf(Text(u.Remedy), "%s: %s", fileOf(url), u.Found)
+	switch {
+	case !errors.As(err, &u):
+		return brokenf("see the findings about the data directory, and check the server's log", "%s", plainly(err))
+	case config.DatabaseURL(url).Shared():
+		return brokenf(Text(u.Remedy), "%s", u.Found)
 	}
-	return brokenf("see the findings about the data directory, and check the server's log", "%s", plainly(err))
+	return brokenf(Text(u.Remedy), "%s: %s", fileOf(url), u.Found)
 }
 
 // largeLog is the size at which an SQLite write-ahead log is suspicious. A larger log means that
@@ -169,10 +171,9 @@ func (e *Examination) file(r database.Report, url string) []Finding {
 		all[0] = finef("%s, %s; too large to verify within %s", name, size, patienceOfCheck)
 	}
 	if r.Log > largeLog {
-		all = append(all, warnedf(
-			"restart the server; if the file grows again, look for a long-running reader, such as a "+
-				"backup or an sqlite3 shell",
-			"%s-wal has grown to %s", name, inUnits(uint64(r.Log))).of("log"))
+		const remedy = "restart the server; if the file grows again, look for a long-running reader, " +
+			"such as a backup or an sqlite3 shell"
+		all = append(all, warnedf(remedy, "%s-wal has grown to %s", name, inUnits(uint64(r.Log))).of("log"))
 	}
 
 	if r.Writer != 0 && r.Writer != e.running.PID {
@@ -203,16 +204,18 @@ func (e *Examination) logouts(ctx context.Context) []Finding {
 
 // waiting reports how many deliveries are pending in a queue. If the oldest is stale, it warns with
 // advice.
-func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, advice Text) []Finding {
+func (e *Examination) waiting(ctx context.Context, queue func(*store.Store) deliver.Queue, advice Text) []Finding {
 	return e.overRows(ctx, func(s *store.Store) []Finding {
-		n, oldest, err := of(s).Backlog(ctx)
-		switch waits := time.Since(oldest); {
-		case err != nil:
+		n, oldest, err := queue(s).Backlog(ctx)
+		if err != nil {
 			return []Finding{skippedf("%s", plainly(err))}
+		}
+		wait := time.Since(oldest)
+		switch {
 		case n == 0:
 			return []Finding{finef("nothing is pending")}
-		case waits > stale:
-			return []Finding{warnedf(advice, "%s pending, the oldest for %s", n, waits.Round(time.Minute))}
+		case wait > stale:
+			return []Finding{warnedf(advice, "%s pending, the oldest for %s", n, wait.Round(time.Minute))}
 		}
 		return []Finding{finef("%s pending, none for long", n)}
 	})

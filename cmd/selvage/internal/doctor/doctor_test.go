@@ -22,28 +22,35 @@ func TestExamine(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 
+		quick := func(context.Context) []Finding {
+			return []Finding{finef("here"), finef("there").of("other")}
+		}
+		hanging := func(context.Context) []Finding {
+			<-release
+			return nil
+		}
+		heedful := func(ctx context.Context) []Finding {
+			<-ctx.Done()
+			return []Finding{warnedf("wait", "late")}
+		}
+		nothing := func(context.Context) []Finding { return nil }
 		checks := []check{
-			{"A", "quick", func(context.Context) []Finding {
-				return []Finding{finef("here"), finef("there").of("other")}
-			}},
-			{"A", "hanging", func(context.Context) []Finding { <-release; return nil }},
-			{"A", "heedful", func(ctx context.Context) []Finding {
-				<-ctx.Done()
-				return []Finding{warnedf("wait", "late")}
-			}},
-			{"B", "hanging", func(context.Context) []Finding { <-release; return nil }},
-			{"B", "nothing", func(context.Context) []Finding { return nil }},
+			{"A", "quick", quick},
+			{"A", "hanging", hanging},
+			{"A", "heedful", heedful},
+			{"B", "hanging", hanging},
+			{"B", "nothing", nothing},
 		}
 
 		began := time.Now()
-		var got []string
+		var lines []string
 		for _, f := range examine(t.Context(), checks, 8*time.Second) {
-			got = append(got, f.Group+" "+f.Name+" "+string(f.Status))
+			lines = append(lines, f.Group+" "+f.Name+" "+string(f.Status))
 		}
 
 		const want = "A quick ok, A other ok, A hanging failed, A heedful warning, B hanging failed"
-		if strings.Join(got, ", ") != want {
-			t.Errorf("examine = %s, want %s", strings.Join(got, ", "), want)
+		if got := strings.Join(lines, ", "); got != want {
+			t.Errorf("examine = %s, want %s", got, want)
 		}
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("examine took %s, want at most 10s", took)
@@ -53,7 +60,11 @@ func TestExamine(t *testing.T) {
 
 // TestMountOf shows that mountOf finds the mount point of /proc, on systems with a /proc.
 func TestMountOf(t *testing.T) {
-	if kind, mount := mountOf("/proc/self"); kind != "" && (kind != "proc" || mount != "/proc") {
+	kind, mount := mountOf("/proc/self")
+	if kind == "" {
+		t.Skip("this system has no /proc")
+	}
+	if kind != "proc" || mount != "/proc" {
 		t.Errorf("mountOf(/proc/self) = %q, %q, want proc, /proc", kind, mount)
 	}
 }
@@ -67,13 +78,20 @@ func TestClocksOfRows(t *testing.T) {
 	defer s.Close()
 
 	e := &Examination{Config: config.Config{Database: "sqlite:selvage.db"}}
-	for _, tt := range []struct {
+	tests := []struct {
 		ahead time.Duration
 		want  Verdict
-	}{{-time.Hour, Fine}, {30 * time.Second, Fine}, {time.Hour, Broken}} {
+	}{
+		{-time.Hour, Fine},
+		{30 * time.Second, Fine},
+		{time.Hour, Broken},
+	}
+	for _, tt := range tests {
 		id := uuid.Must(uuid.NewV7())
-		binary.BigEndian.PutUint64(id[:], uint64(time.Now().Add(tt.ahead).UnixMilli())<<16|0x7000)
-		if err := s.CreateProject(t.Context(), fabric.Project{ID: id.String(), Name: tt.ahead.String()}); err != nil {
+		created := uint64(time.Now().Add(tt.ahead).UnixMilli())
+		binary.BigEndian.PutUint64(id[:], created<<16|0x7000)
+		project := fabric.Project{ID: id.String(), Name: tt.ahead.String()}
+		if err := s.CreateProject(t.Context(), project); err != nil {
 			t.Fatal(err)
 		}
 		if got := e.clocksOfRows(t.Context(), s)[0]; got.Status != tt.want {

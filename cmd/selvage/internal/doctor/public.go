@@ -21,10 +21,12 @@ import (
 // The request passes through all proxies in front of the server.
 func (e *Examination) publicURL(ctx context.Context) []Finding {
 	var all []Finding
-	for _, at := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
-		if strings.HasPrefix(at, "http:") && !(config.Where{Public: at, Auth: at}).Local() {
-			all = append(all, warnedf("put TLS in front of the server, and set --public-url to https://…",
-				"%s is not https: passwords and tokens cross the network unencrypted", at).of("encryption"))
+	for _, address := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
+		local := config.Where{Public: address, Auth: address}.Local()
+		if strings.HasPrefix(address, "http:") && !local {
+			unencrypted := warnedf("put TLS in front of the server, and set --public-url to https://…",
+				"%s is not https: passwords and tokens cross the network unencrypted", address)
+			all = append(all, unencrypted.of("encryption"))
 		}
 	}
 
@@ -46,27 +48,28 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 		JWKS   string `json:"jwks_uri"`
 	}
 
-	at := e.where.Auth + "/.well-known/openid-configuration"
-	status, err := getJSON(ctx, e.client(), at, &doc)
+	address := e.where.Auth + "/.well-known/openid-configuration"
+	status, err := getJSON(ctx, e.client(), address, &doc)
+	byProxy := []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 	var moved *redirected
 	switch {
 	case errors.As(err, &moved):
-		return []Finding{brokenf(e.unmoved(moved.to), "%s is redirected to %s", at, moved.to)}
+		return []Finding{brokenf(e.unmoved(moved.to), "%s is redirected to %s", address, moved.to)}
 	case err != nil && status == 0:
-		return []Finding{brokenf(e.unreached(err, "--public-url"), "%s does not answer: %s", at, netCause(err))}
-	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
-		status == http.StatusGatewayTimeout:
-		return []Finding{brokenf(
-			textf("configure the proxy to forward requests to this server; for nginx:\n%s", e.nginx()),
-			"%s returns %s: a proxy answers, but does not reach the server", at, status)}
+		return []Finding{brokenf(e.unreached(err, "--public-url"),
+			"%s does not answer: %s", address, netCause(err))}
+	case slices.Contains(byProxy, status):
+		remedy := textf("configure the proxy to forward requests to this server; for nginx:\n%s", e.nginx())
+		return []Finding{brokenf(remedy, "%s returns %s: a proxy answers, but does not reach the server",
+			address, status)}
 	case err != nil || status != http.StatusOK:
-		return []Finding{brokenf(e.unchanged(), "%s returns %s, and not selvage's document", at, status)}
+		return []Finding{brokenf(e.unchanged(), "%s returns %s, and not selvage's document", address, status)}
 	case doc.Issuer != e.where.Issuer():
-		return []Finding{brokenf(
-			"set --public-url (or --auth-url) to the URL at which clients reach this server, or point "+
-				"that address to this server",
-			"%s has issuer \"%s\", but this server has \"%s\"; clients compare them byte for byte", at,
-			doc.Issuer, e.where.Issuer())}
+		const remedy = "set --public-url (or --auth-url) to the URL at which clients reach this server, " +
+			"or point that address to this server"
+		return []Finding{brokenf(remedy,
+			"%s has issuer \"%s\", but this server has \"%s\"; clients compare them byte for byte",
+			address, doc.Issuer, e.where.Issuer())}
 	}
 
 	// Another installation with the same issuer may have answered.
@@ -80,21 +83,26 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 // sameKeys reports whether the JWKS at a URL and the local server's JWKS have a key in common. It
 // returns true if it cannot read one of them. One common key is enough, because nodes do not learn
 // of new keys at the same time.
-func (e *Examination) sameKeys(ctx context.Context, there string) bool {
-	public, err := kids(ctx, e.client(), there)
-	here, hereErr := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")
-	return err != nil || hereErr != nil ||
-		slices.ContainsFunc(public, func(kid string) bool { return slices.Contains(here, kid) })
+func (e *Examination) sameKeys(ctx context.Context, address string) bool {
+	public, err := kids(ctx, e.client(), address)
+	if err != nil {
+		return true
+	}
+	local, err := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(public, func(kid string) bool { return slices.Contains(local, kid) })
 }
 
 // kids returns the IDs of the keys in a JWKS (RFC 7517, section 4.5).
-func kids(ctx context.Context, client *http.Client, at string) (all []string, err error) {
+func kids(ctx context.Context, client *http.Client, address string) (all []string, err error) {
 	var jwks struct {
 		Keys []struct {
 			Kid string `json:"kid"`
 		} `json:"keys"`
 	}
-	if _, err := getJSON(ctx, client, at, &jwks); err != nil {
+	if _, err := getJSON(ctx, client, address, &jwks); err != nil {
 		return nil, err
 	}
 	for _, k := range jwks.Keys {
@@ -110,8 +118,8 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 		return nil
 	}
 
-	req, err := http.NewRequestWithContext(
-		ctx, http.MethodPost, e.where.Public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
+	address := e.where.Public + "/api/laml/2010-04-01/Accounts/doctor/Recordings"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, unsent{})
 	if err != nil {
 		return nil
 	}
@@ -119,8 +127,7 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 	req.ContentLength = int64(e.Config.Recordings.MaxUpload)
 	req.Header.Set("Content-Type", "audio/wav")
 	req.Header.Set("Expect", "100-continue")
-	client := e.client()
-	resp, err := client.Do(req)
+	resp, err := e.client().Do(req)
 	if err != nil {
 		return nil // the server asked for the body, or did not respond, which the discovery check reports
 	}
@@ -130,9 +137,10 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 		return nil
 	}
 
-	return []Finding{warnedf(textf("raise the proxy's limit; for nginx:\n%s", e.nginx()),
+	rejected := warnedf(textf("raise the proxy's limit; for nginx:\n%s", e.nginx()),
 		"uploads of %s, which recordings.max_upload allows, are rejected at %s",
-		e.Config.Recordings.MaxUpload, e.where.Public).of("uploads")}
+		e.Config.Recordings.MaxUpload, e.where.Public)
+	return []Finding{rejected.of("uploads")}
 }
 
 // unsent is a request body that is announced but never sent.
@@ -154,7 +162,7 @@ location / {
 }`
 }
 
-// unmoved returns the remedy for a redirect to another address.
+// unmoved returns the remedy for a redirect to a different address.
 func (e *Examination) unmoved(to string) Text {
 	u, err := url.Parse(to)
 	if err == nil && strings.HasPrefix(u.Path, "/.well-known/") {
@@ -214,8 +222,8 @@ func plainClient() *http.Client {
 }
 
 // getJSON requests a JSON document. The status is 0 if there was no response.
-func getJSON(ctx context.Context, client *http.Client, at string, into any) (status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+func getJSON(ctx context.Context, client *http.Client, address string, into any) (status int, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -224,8 +232,9 @@ func getJSON(ctx context.Context, client *http.Client, at string, into any) (sta
 		return 0, err
 	}
 	defer resp.Body.Close()
-	if to := resp.Header.Get("Location"); resp.StatusCode/100 == 3 && to != "" {
-		return resp.StatusCode, &redirected{to}
+	target := resp.Header.Get("Location")
+	if resp.StatusCode/100 == 3 && target != "" {
+		return resp.StatusCode, &redirected{target}
 	}
 	return resp.StatusCode, json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
 }
@@ -237,7 +246,8 @@ func netCause(err error) string {
 		err = u.Err
 	}
 	var e net.Error
-	if errors.As(err, &e) && e.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+	timedOut := errors.As(err, &e) && e.Timeout()
+	if timedOut || errors.Is(err, context.DeadlineExceeded) {
 		return "timed out"
 	}
 	return err.Error()

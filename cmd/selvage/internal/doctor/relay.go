@@ -87,7 +87,6 @@ func (e *Examination) askFabric(ctx context.Context, host, path string, header h
 	client := plainClient()
 	transport := client.Transport.(*http.Transport)
 	transport.TLSClientConfig = &tls.Config{RootCAs: e.roots()} // also disables HTTP/2, which has no upgrades
-	transport.DisableKeepAlives = false                         // otherwise the Connection header would say close
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		name, port, _ := net.SplitHostPort(address)
 		if strings.HasSuffix(name, ".localhost") {
@@ -95,8 +94,6 @@ func (e *Examination) askFabric(ctx context.Context, host, path string, header h
 		}
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
-	defer transport.CloseIdleConnections()
-
 	return client.Do(req)
 }
 

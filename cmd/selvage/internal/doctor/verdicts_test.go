@@ -13,8 +13,14 @@ import (
 // wantVerdict checks the status of a finding, and that it has a remedy unless it is fine.
 func wantVerdict(t *testing.T, what string, got Finding, want Verdict) {
 	t.Helper()
-	if got.Status != want || (got.Remedy == "") != (want == Fine) {
+	if got.Status != want {
 		t.Errorf("%s = %+v, want %s", what, got, want)
+	}
+	if want == Fine && got.Remedy != "" {
+		t.Errorf("%s has the remedy %q, want none", what, got.Remedy)
+	}
+	if want != Fine && got.Remedy == "" {
+		t.Errorf("%s = %+v, want a remedy", what, got)
 	}
 }
 
@@ -40,67 +46,87 @@ func TestRingVerdicts(t *testing.T) {
 		return keys.Status{Since: since}
 	}
 
-	for _, tt := range []struct {
-		name   string
-		status keys.Status
-		ring   []keys.Record
-		want   Verdict
-	}{
-		{"a complete ring", sealingSince(time.Hour), ring, Fine},
-		{"a ring that has just come due", sealingSince(24*time.Hour + time.Minute), ring, Fine},
-		{"an overdue ring", sealingSince(48 * time.Hour), ring, Warned},
-		{"a ring without a next key", sealingSince(0), ring[1:], Warned},
-		{"a ring under a different master key", keys.Status{Err: keys.ErrMaster}, ring, Broken},
-	} {
-		wantVerdict(t, tt.name, e.ringKeys(tt.status, tt.ring)[0], tt.want)
-	}
+	dueSince := 24*time.Hour + time.Minute
+	wantVerdict(t, "a complete ring", e.ringKeys(sealingSince(time.Hour), ring)[0], Fine)
+	wantVerdict(t, "a ring that has just come due", e.ringKeys(sealingSince(dueSince), ring)[0], Fine)
+	wantVerdict(t, "an overdue ring", e.ringKeys(sealingSince(48*time.Hour), ring)[0], Warned)
+	wantVerdict(t, "a ring without a current key", e.ringKeys(sealingSince(0), ring[1:])[0], Warned)
+
+	wrongMaster := keys.Status{Err: keys.ErrMaster}
+	wantVerdict(t, "a ring under a different master key", e.ringKeys(wrongMaster, ring)[0], Broken)
 }
 
 // TestPostgresVerdicts shows the verdicts on several configurations of PostgreSQL.
 func TestPostgresVerdicts(t *testing.T) {
-	as := func(change func(*database.ServerReport)) *database.ServerReport {
-		s := &database.ServerReport{
-			Role:              "selvage",
-			Connections:       97,
-			InUse:             3,
-			Fsync:             true,
-			FullPages:         true,
-			SynchronousCommit: "on",
-			Creates:           true,
-		}
-		change(s)
-		return s
+	well := database.ServerReport{
+		Role:              "selvage",
+		Connections:       97,
+		InUse:             3,
+		Fsync:             true,
+		FullPages:         true,
+		SynchronousCommit: "on",
+		Creates:           true,
 	}
+	crowded, superuser, reader, unsafe := well, well, well, well
+	crowded.InUse = 95
+	superuser.Superuser = true
+	reader.Refused = []string{"ring"}
+	unsafe.Fsync = false
 
-	well := as(func(*database.ServerReport) {})
-	wantVerdict(t, "room for 16", room(well, 16), Fine)
-	wantVerdict(t, "room for 60", room(well, 60), Warned)
-	wantVerdict(t, "room for 120", room(well, 120), Broken)
-	wantVerdict(t, "a crowded server", room(as(func(s *database.ServerReport) { s.InUse = 95 }), 16), Warned)
-	wantVerdict(t, "a role", rights(well), Fine)
-	wantVerdict(t, "a superuser", rights(as(func(s *database.ServerReport) { s.Superuser = true })), Warned)
-	wantVerdict(t, "a role that may not write",
-		rights(as(func(s *database.ServerReport) { s.Refused = []string{"ring"} })), Broken)
+	wantVerdict(t, "room for 16", room(&well, 16), Fine)
+	wantVerdict(t, "room for 60", room(&well, 60), Warned)
+	wantVerdict(t, "room for 120", room(&well, 120), Broken)
+	wantVerdict(t, "a crowded server", room(&crowded, 16), Warned)
 
-	wantVerdict(t, "a safe server", safety(well), Fine)
-	wantVerdict(t, "a server without fsync", safety(as(func(s *database.ServerReport) { s.Fsync = false })), Broken)
+	wantVerdict(t, "a role", rights(&well), Fine)
+	wantVerdict(t, "a superuser", rights(&superuser), Warned)
+	wantVerdict(t, "a role that may not write", rights(&reader), Broken)
+
+	wantVerdict(t, "a safe server", safety(&well), Fine)
+	wantVerdict(t, "a server without fsync", safety(&unsafe), Broken)
 }
 
 // TestRedisVerdicts shows the verdicts on several configurations of Redis.
 func TestRedisVerdicts(t *testing.T) {
 	now := time.Now()
-	for _, tt := range []struct {
+	tests := []struct {
 		name                string
 		server              redis.Server
 		memory, persistence Verdict
 	}{
-		{"a recommended setup", redis.Server{Clock: now, Used: 10, Max: 1000, Policy: "noeviction", AOF: true},
-			Fine, Fine},
-		{"without a limit", redis.Server{Clock: now, Used: 10, Policy: "allkeys-lru", Save: "3600 1"}, Fine, Fine},
-		{"filling up", redis.Server{Clock: now, Used: 850, Max: 1000, Policy: "noeviction", AOF: true}, Warned, Fine},
-		{"full", redis.Server{Clock: now, Used: 980, Max: 1000, Policy: "noeviction"}, Broken, Warned},
-		{"evicting", redis.Server{Clock: now, Used: 10, Max: 1000, Policy: "allkeys-lru", AOF: true}, Broken, Fine},
-	} {
+		{
+			name:        "a recommended setup",
+			server:      redis.Server{Used: 10, Max: 1000, Policy: "noeviction", AOF: true},
+			memory:      Fine,
+			persistence: Fine,
+		},
+		{
+			name:        "without a limit",
+			server:      redis.Server{Used: 10, Policy: "allkeys-lru", Save: "3600 1"},
+			memory:      Fine,
+			persistence: Fine,
+		},
+		{
+			name:        "filling up",
+			server:      redis.Server{Used: 850, Max: 1000, Policy: "noeviction", AOF: true},
+			memory:      Warned,
+			persistence: Fine,
+		},
+		{
+			name:        "full",
+			server:      redis.Server{Used: 980, Max: 1000, Policy: "noeviction"},
+			memory:      Broken,
+			persistence: Warned,
+		},
+		{
+			name:        "evicting",
+			server:      redis.Server{Used: 10, Max: 1000, Policy: "allkeys-lru", AOF: true},
+			memory:      Broken,
+			persistence: Fine,
+		},
+	}
+	for _, tt := range tests {
+		tt.server.Clock = now
 		found := redisServer(tt.server, now)
 		wantVerdict(t, tt.name+": memory", found[0], tt.memory)
 		wantVerdict(t, tt.name+": persistence", found[1], tt.persistence)

@@ -51,28 +51,30 @@ func (b backupRunner) backUpIfDue(ctx context.Context, dir string, log *slog.Log
 		log.Error("creating a backup", "directory", dir, "error", err)
 		return
 	}
-	if time.Since(newest) < time.Duration(b.Config.Backup.Every) || !b.backupJobs.begin(dashboard.BackupJob{}) {
+	if time.Since(newest) < time.Duration(b.Config.Backup.Every) {
 		return
 	}
-	b.runJob(ctx, dir, dashboard.BackupJob{}, log)
+	var job dashboard.BackupJob
+	if b.backupJobs.begin(job) {
+		b.runJob(ctx, dir, job, log)
+	}
 }
 
 // runJob runs a job that has begun, and logs its result.
 func (b backupRunner) runJob(ctx context.Context, dir string, job dashboard.BackupJob, log *slog.Logger) {
-	name, err := job.Name, error(nil)
+	var name, action string
+	var err error
 	if job.Check {
+		name, action = job.Name, "checking a backup"
 		err = checkBackup(ctx, dir, job.Name)
 	} else {
+		action = "creating a backup"
 		name, err = b.backUp(ctx, dir, log)
 	}
 	b.backupJobs.end(name, err)
 
 	if err != nil && ctx.Err() == nil {
-		doing := "creating a backup"
-		if job.Check {
-			doing = "checking a backup"
-		}
-		log.Error(doing, "directory", dir, "name", name, "error", err)
+		log.Error(action, "directory", dir, "name", name, "error", err)
 	}
 }
 
@@ -84,7 +86,7 @@ func (b backupRunner) backUp(ctx context.Context, dir string, log *slog.Logger) 
 	}
 
 	began := time.Now()
-	r, err := backups.Backup{
+	planned := backups.Backup{
 		Rows:     b.Store,
 		Media:    b.media,
 		Program:  b.version,
@@ -92,8 +94,9 @@ func (b backupRunner) backUp(ctx context.Context, dir string, log *slog.Logger) 
 		To:       recipients,
 		Keep:     int(b.Config.Backup.Keep),
 		Progress: b.backupJobs.step,
-	}.Create(ctx, dir+"/")
-	if r.Name != "" {
+	}
+	r, err := planned.Create(ctx, dir+"/")
+	if r.Name != "" { // even if an error follows, such as one about older backups
 		log.Info("created a backup", "name", r.Name, "rows", r.Rows, "recordings", r.Recordings,
 			"bytes", r.Bytes, "new_media_bytes", r.AddedBytes, "removed", len(r.Removed),
 			"took", time.Since(began).Round(time.Millisecond))
@@ -132,6 +135,9 @@ func listBackups(dir string) ([]backup.Summary, error) {
 // time if there is none.
 func newestBackup(dir string) (time.Time, error) {
 	all, err := listBackups(dir)
+	if err != nil {
+		return time.Time{}, err
+	}
 	newest, _, _ := backup.Newest(all)
-	return newest.Created, err
+	return newest.Created, nil
 }

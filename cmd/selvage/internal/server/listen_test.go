@@ -24,11 +24,11 @@ func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl := l.(patientListener)
-	pl.patience = answers
+	patient := l.(patientListener)
+	patient.patience = answers
 	log := slog.New(slog.DiscardHandler)
 	srv := newServer(web.Outer(patientBodies(h, bodies), log, nil), log)
-	go srv.Serve(pl)
+	go srv.Serve(patient)
 	t.Cleanup(func() { _ = srv.Close() })
 	return l.Addr()
 }
@@ -48,18 +48,28 @@ func dial(t *testing.T, addr net.Addr) net.Conn {
 
 // TestSlowBody shows that reading a stalled body fails, and that the response still arrives.
 func TestSlowBody(t *testing.T) {
-	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
 			http.Error(w, "gave up", http.StatusRequestTimeout)
 		}
-	}), 100*time.Millisecond, patience)
+	})
+	addr := serveTest(t, handler, 100*time.Millisecond, patience)
 	conn := dial(t, addr)
 	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc"); err != nil {
 		t.Fatal(err)
 	}
+	wantFinal(t, conn, "HTTP/1.1 408 ")
+}
+
+// wantFinal reads until the connection is closed, and checks the beginning of the response.
+func wantFinal(t *testing.T, conn net.Conn, beginning string) {
+	t.Helper()
 	got, err := io.ReadAll(conn)
-	if !bytes.HasPrefix(got, []byte("HTTP/1.1 408 ")) || err != nil {
-		t.Errorf("answer = %q, %v, want 408 and a closed connection", got, err)
+	if err != nil {
+		t.Errorf("reading until the connection is closed: %v", err)
+	}
+	if !bytes.HasPrefix(got, []byte(beginning)) {
+		t.Errorf("response = %q, want %q", got, beginning)
 	}
 }
 
@@ -72,12 +82,13 @@ func TestSlowReader(t *testing.T) {
 	}
 
 	done := make(chan struct{})
-	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, file)
 		if r.Method == http.MethodGet {
 			close(done)
 		}
-	}), patience, 100*time.Millisecond)
+	})
+	addr := serveTest(t, handler, patience, 100*time.Millisecond)
 
 	conn := dial(t, addr)
 	const requests = "HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -100,16 +111,22 @@ func TestWholeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	addr := serveTest(t, http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }), patience, patience)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, file)
+	})
+	addr := serveTest(t, handler, patience, patience)
 	resp, err := http.Get("http://" + addr.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 
-	if got, err := io.ReadAll(resp.Body); !bytes.Equal(got, want) || err != nil {
-		t.Errorf("got %d bytes, %v, want the %d of the file", len(got), err, len(want))
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the response differs from the file; it has %d bytes, and the file has %d", len(got), len(want))
 	}
 }
 
@@ -117,14 +134,15 @@ func TestWholeFile(t *testing.T) {
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
 	const enough = 2 * time.Second // time for a body of four bytes
-	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		select {
 		case <-r.Context().Done():
 		case <-time.After(enough + enough/4):
 			_, _ = io.WriteString(w, "done")
 		}
-	}), enough, patience)
+	})
+	addr := serveTest(t, handler, enough, patience)
 
 	resp, err := http.Post("http://"+addr.String(), "text/plain", strings.NewReader("body"))
 	if err != nil {
@@ -132,8 +150,12 @@ func TestLongAnswer(t *testing.T) {
 	}
 	defer resp.Body.Close()
 
-	if got, err := io.ReadAll(resp.Body); string(got) != "done" || err != nil {
-		t.Errorf("answer = %q, %v, want done", got, err)
+	got, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != "done" {
+		t.Errorf("response = %q, want done", got)
 	}
 }
 
@@ -158,18 +180,24 @@ func TestBigHeader(t *testing.T) {
 // TestUnreadBody shows that the response to an announced body is not delayed if the handler does
 // not read the body.
 func TestUnreadBody(t *testing.T) {
-	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusUnauthorized)
-	}), 100*time.Millisecond, patience)
-	for _, head := range []string{"Content-Length: 10000000\r\nExpect: 100-continue", "Content-Length: 100",
-		"Transfer-Encoding: chunked"} {
-		conn := dial(t, addr)
-		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\n"+head+"\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := io.ReadAll(conn); !bytes.HasPrefix(got, []byte("HTTP/1.1 401 ")) || err != nil {
-			t.Errorf("%s: answer = %q, %v, want 401 and a closed connection", head, got, err)
-		}
+	})
+	addr := serveTest(t, handler, 100*time.Millisecond, patience)
+	heads := map[string]string{
+		"awaited":  "Content-Length: 10000000\r\nExpect: 100-continue",
+		"expected": "Content-Length: 100",
+		"chunked":  "Transfer-Encoding: chunked",
+	}
+	for name, head := range heads {
+		t.Run(name, func(t *testing.T) {
+			conn := dial(t, addr)
+			request := "POST / HTTP/1.1\r\nHost: x\r\n" + head + "\r\n\r\n"
+			if _, err := io.WriteString(conn, request); err != nil {
+				t.Fatal(err)
+			}
+			wantFinal(t, conn, "HTTP/1.1 401 ")
+		})
 	}
 }
 
@@ -189,10 +217,14 @@ func TestWriteRenewed(t *testing.T) {
 	defer conn.Close()
 
 	past := time.Now().Add(-time.Hour)
-	for _, tt := range []struct {
+	setters := []struct {
 		name string
 		set  func(time.Time) error
-	}{{"SetDeadline", conn.SetDeadline}, {"SetWriteDeadline", conn.SetWriteDeadline}} {
+	}{
+		{name: "SetDeadline", set: conn.SetDeadline},
+		{name: "SetWriteDeadline", set: conn.SetWriteDeadline},
+	}
+	for _, tt := range setters {
 		for range 2 { // the second write finds the deadline that the first one set
 			if _, err := io.WriteString(conn, "x"); err != nil {
 				t.Errorf("write before %s: %v", tt.name, err)

@@ -29,10 +29,10 @@ func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog
 	if errors.Is(err, keys.ErrMaster) {
 		return nil, otherMaster(c)
 	}
-	if err == nil {
-		err = auditBy(rows, masters)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := auditBy(rows, masters); err != nil {
 		return nil, err
 	}
 
@@ -55,19 +55,23 @@ func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog
 	}
 
 	ring, err = keys.Open(ctx, conf)
-	if err == nil {
-		err = promoteMaster(c, masters)
-	}
 	switch {
 	case errors.Is(err, keys.ErrMaster) && made: // another node created the ring first
 		return nil, errors.Join(noMaster(c), os.Remove(c.MasterFile()))
 	case errors.Is(err, keys.ErrMaster):
 		return nil, otherMaster(c)
-	case err == nil && made && c.Database.Shared():
+	case err != nil:
+		return nil, err
+	}
+
+	if err := promoteMaster(c, masters); err != nil {
+		return nil, err
+	}
+	if made && c.Database.Shared() {
 		log.Warn("created a master key; other nodes on this database need a copy of the file, "+
 			"or SELVAGE_MASTER_KEY_FILE", "file", c.MasterFile())
 	}
-	return ring, err
+	return ring, nil
 }
 
 // findMasters returns the master keys of the installation. master is the key that was found first.
@@ -82,10 +86,11 @@ func findMasters(ctx context.Context, c config.Config, rows keys.Store, master [
 // auditBy sets the key of the audit trail.
 func auditBy(rows *store.Store, m keys.Masters) error {
 	chains, err := audit.NewKey(m.Newest(), m.Earlier()...)
-	if err == nil {
-		rows.AuditBy(chains)
+	if err != nil {
+		return err
 	}
-	return err
+	rows.AuditBy(chains)
+	return nil
 }
 
 // promoteMaster renames the file of the next master key if that key is now in use. It keeps the
@@ -100,13 +105,20 @@ func promoteMaster(c config.Config, m keys.Masters) error {
 	if err != nil {
 		return fmt.Errorf("reading the next master key: %w", err)
 	}
-	if key, err := keys.ParseMaster(string(next)); err != nil || !bytes.Equal(key, m.Newest()) {
+	nextKey, err := keys.ParseMaster(string(next))
+	if err != nil {
 		return err
+	}
+	if !bytes.Equal(nextKey, m.Newest()) {
+		return nil // it is not in use yet
 	}
 
 	old, err := keys.ReadMaster(c.MasterFile())
-	if err != nil || bytes.Equal(old, m.Newest()) {
+	if err != nil {
 		return err
+	}
+	if bytes.Equal(old, m.Newest()) {
+		return nil // another process has renamed the file
 	}
 	err = os.Link(c.MasterFile(), c.MasterFile()+"."+keys.Fingerprint(old))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -149,14 +161,14 @@ func loadMaster(ctx context.Context, c config.Config, rows keys.Store) (key []by
 	return key, made, err
 }
 
-// noMaster returns the error for a missing master key. otherMaster returns the error for a wrong
-// one.
+// noMaster returns the error for a missing master key.
 func noMaster(c config.Config) error {
 	return fmt.Errorf("%s is missing, and the key ring in the database is encrypted with it: %s, "+
 		"or set SELVAGE_MASTER_KEY_FILE to a file that holds it",
 		c.MasterFile(), c.MasterKeyAdvice())
 }
 
+// otherMaster returns the error for a master key that is not the one of the key ring.
 func otherMaster(c config.Config) error {
 	if c.MasterKey != "" {
 		return errors.New("the key ring in the database is encrypted with a different master key than master_key " +

@@ -14,20 +14,26 @@ import (
 // last minute.
 func TestMediaNodes(t *testing.T) {
 	m := newMediaNodes(bus.New(bus.Config{Node: "a"}), nil)
-	for _, named := range []struct {
-		node, addresses string
-		before          time.Duration
+	messages := []struct {
+		node      string
+		addresses string
+		age       time.Duration
 	}{
-		{"b", `["192.0.2.1:8444","[2001:db8::1]:8444"]`, mediaFor / 2}, {"c", `["192.0.2.2:8444"]`, mediaFor / 2},
-		{"d", `["192.0.2.3:8444"]`, mediaFor + time.Second}, {"e", `null`, 0}, {"b", `["192.0.2.9:8444"]`, 0},
-	} {
-		if err := m.note(named.node, json.RawMessage(named.addresses), time.Now().Add(-named.before)); err != nil {
+		{node: "b", addresses: `["192.0.2.1:8444","[2001:db8::1]:8444"]`, age: mediaFor / 2},
+		{node: "c", addresses: `["192.0.2.2:8444"]`, age: mediaFor / 2},
+		{node: "d", addresses: `["192.0.2.3:8444"]`, age: mediaFor + time.Second},
+		{node: "e", addresses: `null`},
+		{node: "b", addresses: `["192.0.2.9:8444"]`},
+	}
+	for _, message := range messages {
+		received := time.Now().Add(-message.age)
+		if err := m.note(message.node, json.RawMessage(message.addresses), received); err != nil {
 			t.Fatal(err)
 		}
 	}
 
 	if err := m.note("f", json.RawMessage(`["192.0.2.4"]`), time.Now()); err == nil {
-		t.Error("an address without a port is accepted")
+		t.Error("an address without a port was accepted")
 	}
 
 	var got []string
@@ -39,7 +45,7 @@ func TestMediaNodes(t *testing.T) {
 		t.Errorf("the addresses are %v, want %v", got, want)
 	}
 	if n := len(m.known); n != 3 {
-		t.Errorf("%d nodes are known, want three: the others are forgotten", n)
+		t.Errorf("%d nodes are known, want 3 without those that must be forgotten", n)
 	}
 }
 
@@ -51,7 +57,10 @@ func TestNamedMedia(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := newMediaNodes(bus.New(bus.Config{Node: "a"}), own)
-	if err := m.note("b", text, time.Now()); err != nil || !slices.Equal(m.addresses(), own) {
-		t.Errorf("note(%s) = %v, and the addresses are %v, want nil and the same addresses", text, err, m.addresses())
+	if err := m.note("b", text, time.Now()); err != nil {
+		t.Fatalf("note(%s) = %v, want nil", text, err)
+	}
+	if got := m.addresses(); !slices.Equal(got, own) {
+		t.Errorf("the addresses are %v, want %v", got, own)
 	}
 }

@@ -59,15 +59,15 @@ type dependencies struct {
 }
 
 // check returns the answers by the name of the dependency. It asks all dependencies at the same
-// time, unless they were asked less than askEvery ago.
-func (n *dependencies) check() (answers map[string]answer) {
+// time, unless they were asked within the last askEvery.
+func (n *dependencies) check() map[string]answer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if time.Since(n.asked) > askEvery {
 		n.askAll()
 		n.asked = time.Now()
 	}
-	answers = make(map[string]answer)
+	answers := make(map[string]answer)
 	for _, d := range n.all {
 		answers[d.name] = d.last
 	}
@@ -153,27 +153,36 @@ func formatError(err error) string {
 
 // needs returns the dependencies of this server.
 func (a *App) needs() []*dependency {
-	without := func(ask func(ctx context.Context) error) func(context.Context) (string, error) {
-		return func(ctx context.Context) (string, error) { return "", ask(ctx) }
-	}
-
-	all := []*dependency{
-		{name: "store", ask: without(a.Store.Ping)},
+	checkRevocations := func() error { return a.revocations.Check(time.Now()) }
+	needed := []*dependency{
+		{name: "store", ask: asking(a.Store.Ping)},
 		{name: "sessions", ask: a.checkSessions},
-		{name: "clock", ask: without(clock.Source(a.Store.Clock).CheckTolerance)},
-		{name: "keys", ask: func(context.Context) (string, error) { return a.ringNote(), nil }},
-		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
+		{name: "clock", ask: asking(clock.Source(a.Store.Clock).CheckTolerance)},
+		{name: "keys", ask: noting(a.ringNote)},
+		{name: "revocations", ask: checking(checkRevocations)},
 	}
-
 	if a.media != nil {
-		all = append(all, &dependency{name: "media",
-			ask: without(func(context.Context) error { return a.media.Probe() })})
+		needed = append(needed, &dependency{name: "media", ask: checking(a.media.Probe)})
 	}
 	if a.rtpengines != nil {
-		all = append(all, &dependency{name: "rtpengine",
-			ask: func(context.Context) (string, error) { return a.rtpengineNote(), nil }})
+		needed = append(needed, &dependency{name: "rtpengine", ask: noting(a.rtpengineNote)})
 	}
-	return all
+	return needed
+}
+
+// asking adapts a function without a note to the field ask of a dependency.
+func asking(ask func(context.Context) error) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) { return "", ask(ctx) }
+}
+
+// checking adapts a function that needs no time to the field ask of a dependency.
+func checking(check func() error) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return "", check() }
+}
+
+// noting adapts a function that only returns a note to the field ask of a dependency.
+func noting(note func() string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return note(), nil }
 }
 
 // rtpengineNote returns "" unless calls fail because no rtpengine answers. Everything else works

@@ -18,30 +18,45 @@ import (
 func TestReadiness(t *testing.T) {
 	unavailable := fmt.Errorf("asking: %w: %w",
 		problem.New(problem.Unavailable, "x", "the database does not answer"), errors.New("dial tcp 10.0.0.1"))
-	const busy, lost = "ok: busy, no answer for 500ms", "no answer in 10s"
-	tests := []struct {
-		name        string
-		ask         func(ctx context.Context) (string, error)
-		want, later string // expected at first, and after lostAfter
-		ok, okLater bool
-	}{
-		{"good", func(context.Context) (string, error) { return "", nil }, "ok", "ok", true, true},
-		{"with a note", func(context.Context) (string, error) { return "Redis is away", nil },
-			"ok: Redis is away", "ok: Redis is away", true, true},
-		{"with a problem", func(context.Context) (string, error) { return "", unavailable },
-			"the database does not answer", "the database does not answer", false, false},
-		{"with lines", func(context.Context) (string, error) { return "", errors.New("one\ntwo") }, "one",
-			"one", false, false},
-		{"busy", func(context.Context) (string, error) {
-			time.Sleep(lostAfter - time.Second)
+	promptly := func(note string, err error) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) { return note, err }
+	}
+	slowly := func(wait time.Duration) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) {
+			time.Sleep(wait)
 			return "", nil
-		}, busy, "ok", true, true},
-		{"stops at the deadline", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() },
-			busy, lost, true, false},
-		{"hangs", func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, busy, lost,
-			true, false},
-		{"fine, after a probe that hangs", func(context.Context) (string, error) { return "", nil },
-			"ok", "ok", true, true},
+		}
+	}
+	untilDeadline := func(ctx context.Context) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+
+	type state struct {
+		text  string
+		ready bool
+	}
+	busy := state{text: "ok: busy, no answer for 500ms", ready: true}
+	lost := state{text: "no answer in 10s"}
+	good := state{text: "ok", ready: true}
+	noted := state{text: "ok: Redis is away", ready: true}
+	down := state{text: "the database does not answer"}
+	failed := state{text: "one"}
+
+	tests := []struct {
+		name  string
+		ask   func(context.Context) (string, error)
+		first state
+		later state // after lostAfter
+	}{
+		{name: "good", ask: promptly("", nil), first: good, later: good},
+		{name: "with a note", ask: promptly("Redis is away", nil), first: noted, later: noted},
+		{name: "with a problem", ask: promptly("", unavailable), first: down, later: down},
+		{name: "with lines", ask: promptly("", errors.New("one\ntwo")), first: failed, later: failed},
+		{name: "busy", ask: slowly(lostAfter - time.Second), first: busy, later: good},
+		{name: "stops at the deadline", ask: untilDeadline, first: busy, later: lost},
+		{name: "hangs", ask: slowly(time.Hour), first: busy, later: lost},
+		{name: "fine, after a probe that hangs", ask: promptly("", nil), first: good, later: good},
 	}
 
 	synctest.Test(t, func(t *testing.T) {
@@ -51,7 +66,7 @@ func TestReadiness(t *testing.T) {
 		}
 
 		began := time.Now()
-		now := r.check()
+		first := r.check()
 		if took := time.Since(began); took != answerIn {
 			t.Errorf("check took %s, want %s", took, answerIn)
 		}
@@ -59,11 +74,13 @@ func TestReadiness(t *testing.T) {
 		later := r.check()
 
 		for _, tt := range tests {
-			if a := now[tt.name]; a.String() != tt.want || (a.err == nil) != tt.ok {
-				t.Errorf("%s: check = %q, %v, want %q", tt.name, a, a.err, tt.want)
+			a := first[tt.name]
+			if got := (state{text: a.String(), ready: a.err == nil}); got != tt.first {
+				t.Errorf("%s: the first check = %+v, want %+v", tt.name, got, tt.first)
 			}
-			if a := later[tt.name]; a.String() != tt.later || (a.err == nil) != tt.okLater {
-				t.Errorf("%s: check after %s = %q, %v, want %q", tt.name, lostAfter, a, a.err, tt.later)
+			a = later[tt.name]
+			if got := (state{text: a.String(), ready: a.err == nil}); got != tt.later {
+				t.Errorf("%s: the check after %s = %+v, want %+v", tt.name, lostAfter, got, tt.later)
 			}
 		}
 		time.Sleep(2 * time.Hour) // let the hanging probes end
@@ -77,9 +94,15 @@ func TestReadinessOfLost(t *testing.T) {
 		r := &dependencies{
 			log: slog.New(slog.DiscardHandler),
 			all: []*dependency{
-				{name: "it", ask: func(context.Context) (string, error) { time.Sleep(takes); return "", nil }},
 				{
-					name: "other",
+					name: "ready",
+					ask: func(context.Context) (string, error) {
+						time.Sleep(takes)
+						return "", nil
+					},
+				},
+				{
+					name: "lost",
 					ask: func(context.Context) (string, error) {
 						if takes == 0 {
 							return "", errors.New("refused")
@@ -94,13 +117,18 @@ func TestReadinessOfLost(t *testing.T) {
 		r.check()
 		takes = 5 * time.Second
 		time.Sleep(askEvery + 1)
-		if got := r.check(); got["it"].err != nil || got["other"].err == nil {
-			t.Errorf("while neither answers, busy is %q and other is %q, want busy and refused",
-				got["it"], got["other"])
+		got := r.check()
+		if got["ready"].err != nil {
+			t.Errorf("a busy dependency that was ready is %q, want busy", got["ready"])
+		}
+		if got["lost"].err == nil {
+			t.Errorf("a busy dependency that was lost is %q, want refused", got["lost"])
 		}
 		time.Sleep(takes)
-		if got := r.check(); got["it"].err != nil || got["other"].err != nil {
-			t.Errorf("once both have answered they are %q and %q, want ok", got["it"], got["other"])
+		for name, last := range r.check() {
+			if last.err != nil {
+				t.Errorf("after its response, %s is %q, want ok", name, last)
+			}
 		}
 		time.Sleep(time.Hour)
 	})
@@ -114,7 +142,13 @@ func TestReadinessOfMany(t *testing.T) {
 		r := &dependencies{
 			log: slog.New(slog.DiscardHandler),
 			all: []*dependency{
-				{name: "quick", ask: func(context.Context) (string, error) { quick.Add(1); return "", nil }},
+				{
+					name: "quick",
+					ask: func(context.Context) (string, error) {
+						quick.Add(1)
+						return "", nil
+					},
+				},
 				{
 					name: "slow",
 					ask: func(context.Context) (string, error) {
@@ -131,9 +165,11 @@ func TestReadinessOfMany(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		r.check()
-		if quick.Load() != 2 || slow.Load() != 1 {
-			t.Errorf("after two rounds, quick was asked %d times and slow %d times, want 2 and 1",
-				quick.Load(), slow.Load())
+		if asked := quick.Load(); asked != 2 {
+			t.Errorf("after two rounds, quick was asked %d times, want 2", asked)
+		}
+		if asked := slow.Load(); asked != 1 {
+			t.Errorf("after two rounds, slow was asked %d times, want 1", asked)
 		}
 		time.Sleep(time.Hour)
 		if got := r.check()["slow"]; got.err != nil {

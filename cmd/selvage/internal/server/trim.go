@@ -19,13 +19,16 @@ const (
 
 // A trimmer returns memory to the system while the process is idle.
 type trimmer struct {
-	heap      []runtimemetrics.Sample
-	used      time.Duration // CPU time of the process at the last check; 0 if it is unknown
-	allocated uint64        // bytes that were allocated before the last collection
+	heap      []runtimemetrics.Sample // allocated bytes and live bytes
+	used      time.Duration           // CPU time of the process at the last check; 0 if it is unknown
+	allocated uint64                  // bytes that were allocated before the last collection
 }
 
 func newTrimmer() *trimmer {
-	return &trimmer{heap: []runtimemetrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}}
+	return &trimmer{heap: []runtimemetrics.Sample{
+		{Name: "/gc/heap/allocs:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+	}}
 }
 
 // start frees the memory that only the startup needed.
@@ -46,7 +49,8 @@ func (t *trimmer) look() {
 	}
 
 	runtimemetrics.Read(t.heap)
-	allocated, live := t.heap[0].Value.Uint64(), t.heap[1].Value.Uint64()
+	allocated := t.heap[0].Value.Uint64()
+	live := t.heap[1].Value.Uint64()
 	switch {
 	case allocated-t.allocated > max(minGarbage, live/4):
 		t.collect()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,17 +29,19 @@ type reading struct {
 // samples are the metrics of a node, each with its labels.
 type samples map[model.Fingerprint]*model.Sample
 
-// mostBytes is the maximum number of bytes read of a response. The metrics of a busy node are about
+// mostBytes is the maximum number of bytes read from a response. The metrics of a busy node are about
 // a tenth of this size.
 const mostBytes = 16 << 20
 
 // read reads the metrics and the state of a node.
 func (w *Watcher) read(ctx context.Context, base string) reading {
 	r := reading{at: time.Now(), state: Unreachable}
-	if r.err = w.get(ctx, base+"/metrics", []int{http.StatusOK}, func(body io.Reader) (err error) {
+	readMetrics := func(body io.Reader) (err error) {
 		r.samples, err = parse(body)
 		return err
-	}); r.err != nil {
+	}
+	r.err = w.get(ctx, base+"/metrics", readMetrics, http.StatusOK)
+	if r.err != nil {
 		return r
 	}
 
@@ -47,24 +50,25 @@ func (w *Watcher) read(ctx context.Context, base string) reading {
 		Version string            `json:"version"`
 		Checks  map[string]string `json:"checks"`
 	}
-	r.err = w.get(ctx, base+"/readyz", []int{http.StatusOK, http.StatusServiceUnavailable}, func(body io.Reader) error {
-		return json.NewDecoder(body).Decode(&ready)
-	})
+	readState := func(body io.Reader) error { return json.NewDecoder(body).Decode(&ready) }
+	r.err = w.get(ctx, base+"/readyz", readState, http.StatusOK, http.StatusServiceUnavailable)
 	if r.err != nil {
 		return r
 	}
 
-	r.state, r.version, r.problems = ready.Status, ready.Version, make(map[string]string)
-	for name, said := range ready.Checks {
-		if said != "ok" {
-			r.problems[name] = said
+	r.state = ready.Status
+	r.version = ready.Version
+	r.problems = make(map[string]string)
+	for name, result := range ready.Checks {
+		if result != "ok" {
+			r.problems[name] = result
 		}
 	}
 	return r
 }
 
 // get requests a URL. If the response has one of the statuses, get passes its body to use.
-func (w *Watcher) get(ctx context.Context, url string, statuses []int, use func(io.Reader) error) error {
+func (w *Watcher) get(ctx context.Context, url string, use func(io.Reader) error, statuses ...int) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -75,16 +79,14 @@ func (w *Watcher) get(ctx context.Context, url string, statuses []int, use func(
 	}
 	defer resp.Body.Close()
 
-	for _, status := range statuses {
-		if resp.StatusCode == status {
-			if err := use(io.LimitReader(resp.Body, mostBytes)); err != nil {
-				return fmt.Errorf("reading %s: %w", url, err)
-			}
-			return nil
-		}
+	if !slices.Contains(statuses, resp.StatusCode) {
+		why, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // the body may contain an explanation
+		return fmt.Errorf("%s returned status %d: %s", url, resp.StatusCode, strings.TrimSpace(string(why)))
 	}
-	why, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // the body may contain an explanation
-	return fmt.Errorf("%s returned status %d: %s", url, resp.StatusCode, strings.TrimSpace(string(why)))
+	if err := use(io.LimitReader(resp.Body, mostBytes)); err != nil {
+		return fmt.Errorf("reading %s: %w", url, err)
+	}
+	return nil
 }
 
 // parse reads metrics in the text format of Prometheus.
@@ -115,13 +117,13 @@ type filter func(labels model.Metric) bool
 // sum adds the values of the metrics with this name. A nil filter accepts all of them. ok is false
 // if the node has no metric with this name.
 func (s samples) sum(name string, accept filter) (total float64, ok bool) {
-	for _, it := range s {
-		if string(it.Metric[model.MetricNameLabel]) != name {
+	for _, sample := range s {
+		if string(sample.Metric[model.MetricNameLabel]) != name {
 			continue
 		}
 		ok = true
-		if accept == nil || accept(it.Metric) {
-			total += float64(it.Value)
+		if accept == nil || accept(sample.Metric) {
+			total += float64(sample.Value)
 		}
 	}
 	return total, ok
@@ -129,11 +131,11 @@ func (s samples) sum(name string, accept filter) (total float64, ok bool) {
 
 // add adds the values of other samples.
 func (s samples) add(other samples) {
-	for key, it := range other {
-		if mine, ok := s[key]; ok {
-			s[key] = &model.Sample{Metric: mine.Metric, Value: mine.Value + it.Value}
+	for key, theirs := range other {
+		if ours, ok := s[key]; ok {
+			s[key] = &model.Sample{Metric: ours.Metric, Value: ours.Value + theirs.Value}
 		} else {
-			s[key] = it
+			s[key] = theirs
 		}
 	}
 }

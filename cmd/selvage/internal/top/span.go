@@ -1,7 +1,7 @@
 package top
 
 import (
-	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -26,8 +26,9 @@ func between(before, now reading) span {
 		return s
 	}
 	s.seconds = now.at.Sub(before.at).Seconds()
-	was, _ := before.samples.sum(started, nil)
-	if is, _ := now.samples.sum(started, nil); is != was {
+	startedBefore, _ := before.samples.sum(started, nil)
+	startedNow, _ := now.samples.sum(started, nil)
+	if startedNow != startedBefore {
 		s.before = nil
 	}
 	return s
@@ -49,38 +50,43 @@ func (s span) rate(name string, accept filter) (float64, bool) {
 // quantile returns the q-quantile of the values that a histogram observed in the span. It
 // interpolates between two bounds of the histogram. ok is false if nothing was observed.
 func (s span) quantile(q float64, name string, accept filter) (value float64, ok bool) {
-	counts := make(map[float64]float64) // cumulative counts by upper bound
-	for sign, from := range map[float64]samples{1: s.now, -1: s.before} {
-		for _, it := range from {
-			if string(it.Metric[model.MetricNameLabel]) != name+"_bucket" || !accept(it.Metric) {
-				continue
-			}
-			if le, err := strconv.ParseFloat(string(it.Metric[model.BucketLabel]), 64); err == nil {
-				counts[le] += sign * float64(it.Value)
-			}
-		}
+	counts := s.now.buckets(name, accept)
+	for bound, count := range s.before.buckets(name, accept) {
+		counts[bound] -= count
 	}
-	if s.seconds == 0 || counts[math.Inf(1)] <= 0 {
+	all := counts[math.Inf(1)]
+	if s.seconds == 0 || all <= 0 {
 		return 0, false
 	}
 
-	var bounds []float64
-	for le := range counts {
-		bounds = append(bounds, le)
-	}
-
-	slices.SortFunc(bounds, cmp.Compare[float64])
-	wanted, lower, below := q*counts[math.Inf(1)], 0.0, 0.0
-	for _, le := range bounds {
-		if counts[le] >= wanted && math.IsInf(le, 1) {
+	wanted := q * all
+	var lower, below float64 // the previous bound and its count
+	for _, bound := range slices.Sorted(maps.Keys(counts)) {
+		count := counts[bound]
+		if count >= wanted && math.IsInf(bound, 1) {
 			return lower, true // only a lower bound is known
 		}
-		if counts[le] >= wanted {
-			return lower + (le-lower)*(wanted-below)/(counts[le]-below), true
+		if count >= wanted {
+			return lower + (bound-lower)*(wanted-below)/(count-below), true
 		}
-		lower, below = le, counts[le]
+		lower, below = bound, count
 	}
 	return 0, false
+}
+
+// buckets returns the cumulative counts of a histogram by upper bound.
+func (s samples) buckets(name string, accept filter) map[float64]float64 {
+	counts := make(map[float64]float64)
+	for _, sample := range s {
+		if string(sample.Metric[model.MetricNameLabel]) != name+"_bucket" || !accept(sample.Metric) {
+			continue
+		}
+		bound, err := strconv.ParseFloat(string(sample.Metric[model.BucketLabel]), 64)
+		if err == nil {
+			counts[bound] += float64(sample.Value)
+		}
+	}
+	return counts
 }
 
 // values computes all rows for one node.
@@ -105,12 +111,13 @@ func summarize(spans []span) Values {
 
 	v := all.values()
 	for _, row := range Rows {
-		if row.shared {
-			delete(v, row.Key)
-			for _, s := range spans {
-				if n, ok := row.read(s); ok {
-					v[row.Key] = max(v[row.Key], n)
-				}
+		if !row.shared {
+			continue
+		}
+		delete(v, row.Key)
+		for _, s := range spans {
+			if n, ok := row.read(s); ok {
+				v[row.Key] = max(v[row.Key], n)
 			}
 		}
 	}

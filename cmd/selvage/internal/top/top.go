@@ -44,7 +44,7 @@ type Watcher struct {
 // patience is how long a node may take to respond.
 const patience = 5 * time.Second
 
-// NewWatcher returns a Watcher of the nodes with these ops listeners, such as
+// NewWatcher returns a Watcher for the nodes whose ops listeners have these URLs, such as
 // http://127.0.0.1:9090.
 func NewWatcher(bases []string) *Watcher {
 	return &Watcher{
@@ -60,11 +60,11 @@ func NewWatcher(bases []string) *Watcher {
 // the nodes, so all rates are missing from its Picture.
 func (w *Watcher) Look(ctx context.Context) Picture {
 	now := make([]reading, len(w.bases))
-	var all sync.WaitGroup
+	var reads sync.WaitGroup
 	for i, base := range w.bases {
-		all.Go(func() { now[i] = w.read(ctx, base) })
+		reads.Go(func() { now[i] = w.read(ctx, base) })
 	}
-	all.Wait()
+	reads.Wait()
 
 	before := w.last
 	if before == nil {
@@ -79,14 +79,21 @@ func compare(bases []string, before, now []reading) Picture {
 	p := Picture{Time: time.Now()}
 	var spans []span
 	for i, r := range now {
-		n := Node{URL: bases[i], State: r.state, Version: r.version, Problems: r.problems, Values: Values{}}
+		n := Node{
+			URL:      bases[i],
+			State:    r.state,
+			Version:  r.version,
+			Problems: r.problems,
+			Values:   Values{},
+		}
 		if r.err != nil {
 			n.Error = r.err.Error()
 		} else {
 			s := between(before[i], r)
 			n.Values = s.values()
 			spans = append(spans, s)
-			p.Time, p.Seconds = r.at, max(p.Seconds, s.seconds)
+			p.Time = r.at
+			p.Seconds = max(p.Seconds, s.seconds)
 		}
 		p.Nodes = append(p.Nodes, n)
 	}

@@ -3,14 +3,14 @@ package top
 import (
 	"errors"
 	"fmt"
-	"maps"
+	"math"
 	"strings"
 	"testing"
 	"time"
 )
 
-// at returns a reading of metrics, taken this many seconds after the first reading.
-func at(t *testing.T, seconds int, metrics string) reading {
+// readAt returns a reading of metrics, taken this many seconds after the first reading.
+func readAt(t *testing.T, seconds int, metrics string) reading {
 	t.Helper()
 	s, err := parse(strings.NewReader(metrics))
 	if err != nil {
@@ -19,10 +19,19 @@ func at(t *testing.T, seconds int, metrics string) reading {
 	return reading{at: time.Unix(int64(1000+seconds), 0), samples: s, state: "ready"}
 }
 
-// metricsOf returns the metrics of a process that started at the time start and has served
-// requests.
-func metricsOf(start, oauth, uploads, failed, queue int) string {
-	return fmt.Sprintf(`process_start_time_seconds %d
+// A process has served some requests since its start.
+type process struct {
+	start   int // in seconds
+	oauth   int // requests for tokens, each of which took at most 10ms
+	uploads int
+	failed  int // requests with status 503
+	queue   int // length of the queue of webhooks
+}
+
+// readAt returns a reading of the metrics of p.
+func (p process) readAt(t *testing.T, seconds int) reading {
+	t.Helper()
+	return readAt(t, seconds, fmt.Sprintf(`process_start_time_seconds %d
 selvage_webhook_queue %d
 selvage_http_request_duration_seconds_bucket{route="POST /oauth/token",status="200",le="0.01"} %[3]d
 selvage_http_request_duration_seconds_bucket{route="POST /oauth/token",status="200",le="0.02"} %[3]d
@@ -30,21 +39,31 @@ selvage_http_request_duration_seconds_bucket{route="POST /oauth/token",status="2
 selvage_http_request_duration_seconds_count{route="POST /oauth/token",status="200"} %[3]d
 selvage_http_request_duration_seconds_count{route="PUT /ingest/{key}/{path...}",status="201"} %d
 selvage_http_request_duration_seconds_count{route="GET /login",status="503"} %d
-`, start, queue, oauth, uploads, failed)
+`, p.start, p.queue, p.oauth, p.uploads, p.failed))
 }
 
 // TestValues computes the values of nodes between two readings. A restarted node counts from zero.
 // The queues that all nodes report are not added up.
 func TestValues(t *testing.T) {
+	unused := process{start: 1}.readAt(t, 0)
 	tests := []struct {
 		name        string
 		before, now []reading
-		want        Values // expected values of all nodes
+		want        Values   // some of the values for all nodes
+		missing     []string // keys without a value
 	}{
-		{"first reading", []reading{{}}, []reading{at(t, 2, metricsOf(1, 10, 0, 0, 3))},
-			Values{"requests": -1, "latency_p50_seconds": -1, "webhook_queue": 3}},
-		{"one node", []reading{at(t, 0, metricsOf(1, 10, 2, 1, 3))}, []reading{at(t, 2, metricsOf(1, 30, 6, 2, 4))},
-			Values{
+		{
+			name:    "first reading",
+			before:  []reading{{}},
+			now:     []reading{process{start: 1, oauth: 10, queue: 3}.readAt(t, 2)},
+			want:    Values{"webhook_queue": 3},
+			missing: []string{"requests", "latency_p50_seconds"},
+		},
+		{
+			name:   "one node",
+			before: []reading{process{start: 1, oauth: 10, uploads: 2, failed: 1, queue: 3}.readAt(t, 0)},
+			now:    []reading{process{start: 1, oauth: 30, uploads: 6, failed: 2, queue: 4}.readAt(t, 2)},
+			want: Values{
 				"requests":            12.5,
 				"requests_oauth":      10,
 				"requests_recordings": 2,
@@ -54,26 +73,49 @@ func TestValues(t *testing.T) {
 				"refused":             0,
 				"latency_p50_seconds": .005,
 				"webhook_queue":       4,
-			}},
-		{"restarted", []reading{at(t, 0, metricsOf(1, 1000, 0, 0, 0))}, []reading{at(t, 2, metricsOf(2, 30, 0, 0, 0))},
-			Values{"requests_oauth": 15}},
-
-		{"two nodes", []reading{at(t, 0, metricsOf(1, 0, 0, 0, 0)), at(t, 0, metricsOf(1, 0, 0, 0, 0))},
-			[]reading{at(t, 2, metricsOf(1, 10, 0, 0, 7)), at(t, 2, metricsOf(1, 30, 0, 0, 7))},
-			Values{"requests_oauth": 20, "webhook_queue": 7}},
-		{"one of two unreachable", []reading{at(t, 0, metricsOf(1, 0, 0, 0, 0)), {}},
-			[]reading{at(t, 2, metricsOf(1, 10, 0, 0, 7)), {state: Unreachable, err: errors.New("refused")}},
-			Values{"requests_oauth": 5, "webhook_queue": 7}},
+			},
+		},
+		{
+			name:   "restarted",
+			before: []reading{process{start: 1, oauth: 1000}.readAt(t, 0)},
+			now:    []reading{process{start: 2, oauth: 30}.readAt(t, 2)},
+			want:   Values{"requests_oauth": 15},
+		},
+		{
+			name:   "two nodes",
+			before: []reading{unused, unused},
+			now: []reading{
+				process{start: 1, oauth: 10, queue: 7}.readAt(t, 2),
+				process{start: 1, oauth: 30, queue: 7}.readAt(t, 2),
+			},
+			want: Values{"requests_oauth": 20, "webhook_queue": 7},
+		},
+		{
+			name:   "one of two unreachable",
+			before: []reading{unused, {}},
+			now: []reading{
+				process{start: 1, oauth: 10, queue: 7}.readAt(t, 2),
+				{state: Unreachable, err: errors.New("refused")},
+			},
+			want: Values{"requests_oauth": 5, "webhook_queue": 7},
+		},
 	}
 
 	for _, tt := range tests {
-		p := compare(make([]string, len(tt.now)), tt.before, tt.now)
-		got := maps.Clone(p.All)
-		for key, want := range tt.want {
-			if value, ok := got[key]; ok != (want >= 0) || ok && value != want {
-				t.Errorf("%s: %s = %v, %v, want %v", tt.name, key, value, ok, want)
+		t.Run(tt.name, func(t *testing.T) {
+			urls := make([]string, len(tt.now))
+			got := compare(urls, tt.before, tt.now).All
+			for key, want := range tt.want {
+				if value, ok := got[key]; !ok || value != want {
+					t.Errorf("%s = %v (present: %t), want %v", key, value, ok, want)
+				}
 			}
-		}
+			for _, key := range tt.missing {
+				if value, ok := got[key]; ok {
+					t.Errorf("%s = %v, want no value", key, value)
+				}
+			}
+		})
 	}
 }
 
@@ -81,20 +123,25 @@ func TestValues(t *testing.T) {
 // the lower bound.
 func TestQuantile(t *testing.T) {
 	const name = "selvage_http_request_duration_seconds"
-	metrics := func(first, second, all int) string {
-		return fmt.Sprintf("%[1]s_bucket{route=\"GET /login\",le=\"0.1\"} %[2]d\n"+
-			"%[1]s_bucket{route=\"GET /login\",le=\"0.2\"} %[3]d\n"+
-			"%[1]s_bucket{route=\"GET /login\",le=\"+Inf\"} %[4]d\n", name, first, second, all)
+	durations := func(seconds, upTo100ms, upTo200ms, all int) reading {
+		return readAt(t, seconds, fmt.Sprintf(`%[1]s_bucket{route="GET /login",le="0.1"} %[2]d
+%[1]s_bucket{route="GET /login",le="0.2"} %[3]d
+%[1]s_bucket{route="GET /login",le="+Inf"} %[4]d
+`, name, upTo100ms, upTo200ms, all))
 	}
 
-	s := between(at(t, 0, metrics(5, 5, 5)), at(t, 1, metrics(15, 25, 45)))
+	before := durations(0, 5, 5, 5)
+	s := between(before, durations(1, 15, 25, 45))
+	const tolerance = 1e-9
 	for q, want := range map[float64]float64{.125: .05, .25: .1, .375: .15, .9: .2} {
-		if got, ok := s.quantile(q, name, every(nil)); !ok || got < want-1e-9 || got > want+1e-9 {
-			t.Errorf("quantile %v = %v, %v, want %v", q, got, ok, want)
+		got, ok := s.quantile(q, name, every(nil))
+		if !ok || math.Abs(got-want) > tolerance {
+			t.Errorf("quantile %v = %v (present: %t), want %v", q, got, ok, want)
 		}
 	}
 
-	if got, ok := between(at(t, 0, metrics(5, 5, 5)), at(t, 1, metrics(5, 5, 5))).quantile(.5, name, every(nil)); ok {
+	s = between(before, durations(1, 5, 5, 5))
+	if got, ok := s.quantile(.5, name, every(nil)); ok {
 		t.Errorf("the quantile without observations = %v, want none", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,12 @@ import (
 // a user in Auth0 becomes the reference of the subscriber. Clients keep their ID.
 func Auth0(files ...io.Reader) (*Foreign, error) {
 	f, u := &Foreign{}, make(unmapped)
-	a := auth0{f: f, u: u, users: make(map[string]*Subscriber), hashes: make(map[string]string)}
+	a := auth0{
+		f:      f,
+		u:      u,
+		users:  make(map[string]*Subscriber),
+		hashes: make(map[string]string),
+	}
 	for _, file := range files {
 		objects, err := readObjects(file)
 		if err != nil {
@@ -42,6 +48,7 @@ func Auth0(files ...io.Reader) (*Foreign, error) {
 	return f, nil
 }
 
+// An auth0 collects the records of several files.
 type auth0 struct {
 	f      *Foreign
 	u      unmapped
@@ -51,7 +58,6 @@ type auth0 struct {
 
 // add adds a user, a hash, a client, or an object with lists of them.
 func (a *auth0) add(o object) error {
-	var some []object
 	switch {
 	case o["passwordHash"] != nil && o["_id"] != nil:
 		a.hash(o)
@@ -60,13 +66,12 @@ func (a *auth0) add(o object) error {
 	case o["user_id"] != nil || o["Id"] != nil || o["email"] != nil:
 		a.user(o)
 	case o["users"] != nil || o["clients"] != nil:
-		for _, name := range []string{"users", "clients"} {
-			some = nil
-			o.take(name, &some)
-			for _, item := range some {
-				if err := a.add(item); err != nil {
-					return err
-				}
+		var users, clients []object
+		o.take("users", &users)
+		o.take("clients", &clients)
+		for _, item := range slices.Concat(users, clients) {
+			if err := a.add(item); err != nil {
+				return err
 			}
 		}
 	default:
@@ -102,9 +107,9 @@ func (a *auth0) hash(o object) {
 		Verified    bool
 	}
 	o.take("identifiers", &identifiers)
-	for _, i := range identifiers {
-		if i.Type == "email" && s.Email == "" {
-			s.Email, s.EmailVerified = i.Value, i.Verified
+	for _, identifier := range identifiers {
+		if identifier.Type == "email" && s.Email == "" {
+			s.Email, s.EmailVerified = identifier.Value, identifier.Verified
 		}
 	}
 
@@ -123,6 +128,7 @@ func (a *auth0) addUser(id string, s *Subscriber) {
 	a.f.Subscribers = append(a.f.Subscribers, s)
 }
 
+// user reads a user.
 func (a *auth0) user(o object) {
 	id := cmp.Or(o.text("user_id"), o.text("Id"))
 	s := &Subscriber{
@@ -134,8 +140,9 @@ func (a *auth0) user(o object) {
 		Disabled:      o.flag("blocked"),
 	}
 	name := cmp.Or(s.Email, id)
-	if full := o.text("name"); full != s.Email && full != strings.TrimSpace(s.FirstName+" "+s.LastName) {
-		s.DisplayName = full
+	fullName := strings.TrimSpace(s.FirstName + " " + s.LastName)
+	if shown := o.text("name"); shown != s.Email && shown != fullName {
+		s.DisplayName = shown
 	}
 
 	claims := fabric.StandardClaims{
@@ -152,8 +159,8 @@ func (a *auth0) user(o object) {
 		s.Claims = &claims
 	}
 
-	if at, err := time.Parse(time.RFC3339, o.text("created_at")); err == nil {
-		s.Created = at
+	if created, err := time.Parse(time.RFC3339, o.text("created_at")); err == nil {
+		s.Created = created
 	}
 
 	a.importedHash(o, s, name)
@@ -162,9 +169,10 @@ func (a *auth0) user(o object) {
 		IsSocial bool
 	}
 	o.take("identities", &identities)
-	for _, i := range identities {
-		if i.IsSocial || i.Provider != "auth0" && i.Provider != "" {
-			a.u.add("users.identities."+i.Provider, name, "people link the other account at their next sign-in")
+	for _, identity := range identities {
+		ofAuth0 := identity.Provider == "auth0" || identity.Provider == ""
+		if identity.IsSocial || !ofAuth0 {
+			a.u.add("users.identities."+identity.Provider, name, "people link the other account at their next sign-in")
 		}
 	}
 	o.ignore("updated_at", "last_login", "last_ip", "logins_count", "last_password_reset", "_id")
@@ -214,6 +222,7 @@ var auth0Grants = map[string]string{
 	idp.GrantDevice:      idp.GrantDevice,
 }
 
+// client reads a client.
 func (a *auth0) client(o object) {
 	c := &Client{
 		Kind:        kindClient,
@@ -257,7 +266,8 @@ func (a *auth0) grants(o object, c *Client) {
 
 // authentication reads how a client authenticates, and its secret.
 func (a *auth0) authentication(o object, c *Client) {
-	switch method := o.text("token_endpoint_auth_method"); method {
+	method := o.text("token_endpoint_auth_method")
+	switch method {
 	case "none":
 		c.AuthMethod = idp.AuthNone
 	case "client_secret_post":
@@ -269,7 +279,10 @@ func (a *auth0) authentication(o object, c *Client) {
 		a.u.add("clients.token_endpoint_auth_method."+method, c.ID, "")
 	}
 
-	public := c.AuthMethod == idp.AuthNone || c.AuthMethod == "" && (c.Type == idp.SPA || c.Type == idp.Native)
+	public := c.AuthMethod == idp.AuthNone
+	if c.AuthMethod == "" {
+		public = c.Type == idp.SPA || c.Type == idp.Native
+	}
 	if secret := o.text("client_secret"); secret != "" && !public {
 		c.SecretHash = idp.ImportedSecret(secret)
 	}

@@ -39,23 +39,37 @@ type ExportConfig struct {
 // something during the export, the file contains the state before or after the change.
 func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	out := bufio.NewWriter(w)
-	e := &exporter{c: c, enc: json.NewEncoder(out), sum: Summary{make(map[string]int), make(map[string]int)}}
+	e := &exporter{
+		c:   c,
+		enc: json.NewEncoder(out),
+		sum: Summary{Counts: make(map[string]int), Left: make(map[string]int)},
+	}
 	e.enc.SetEscapeHTML(false)
-	if err := e.enc.Encode(Header{
+	header := Header{
 		Kind:    Format,
 		Version: Version,
 		Created: c.Now.UTC(),
 		By:      c.Version,
-	}); err != nil {
+	}
+	if err := e.enc.Encode(header); err != nil {
 		return e.sum, fmt.Errorf("writing export: %w", err)
 	}
 
+	parts := []func(context.Context, fabric.Project) error{
+		e.project,
+		e.keys,
+		e.clients,
+		e.subscribers,
+		e.resources,
+		e.numbers,
+		e.webhooks,
+		e.upstreams,
+		e.ingestKeys,
+		e.rules,
+	}
 	for _, p := range c.Projects {
-		for _, part := range []func(context.Context, fabric.Project) error{
-			e.project, e.keys, e.clients, e.subscribers, e.resources,
-			e.numbers, e.webhooks, e.upstreams, e.ingestKeys, e.rules,
-		} {
-			if err := part(ctx, p); err != nil {
+		for _, writePart := range parts {
+			if err := writePart(ctx, p); err != nil {
 				return e.sum, fmt.Errorf("exporting project %s: %w", p.ID, err)
 			}
 		}
@@ -67,6 +81,7 @@ func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	return e.sum, out.Flush()
 }
 
+// An exporter writes records and counts them.
 type exporter struct {
 	c       ExportConfig
 	enc     *json.Encoder
@@ -94,7 +109,8 @@ func (e *exporter) project(_ context.Context, p fabric.Project) error {
 
 func (e *exporter) keys(ctx context.Context, p fabric.Project) error {
 	return each(ctx, p.ID, e.c.Fabric.APIKeys.List, func(k fabric.APIKey) error {
-		if !k.Revoked.IsZero() || !k.Expires.IsZero() && !k.Expires.After(e.c.Now) {
+		expired := !k.Expires.IsZero() && !k.Expires.After(e.c.Now)
+		if expired || !k.Revoked.IsZero() {
 			return nil
 		}
 		if k.OldHash != "" && k.OldUntil.After(e.c.Now) {
@@ -239,31 +255,37 @@ func (e *exporter) resource(ctx context.Context, r fabric.Resource) error {
 
 // address returns the name of a subscriber's or resource's first address.
 func (e *exporter) address(ctx context.Context, projectID, id string) (string, error) {
-	all, err := e.c.Fabric.Resources.ListAddresses(ctx, projectID, id, page.Query{Size: 1})
-	if err != nil || len(all.Items) == 0 {
+	first, err := e.c.Fabric.Resources.ListAddresses(ctx, projectID, id, page.Query{Size: 1})
+	if err != nil {
 		return "", err
 	}
-	return all.Items[0].Name, nil
+	if len(first.Items) == 0 {
+		return "", nil
+	}
+	return first.Items[0].Name, nil
 }
 
 // each calls do for each item of a project's list.
-func each[T any](ctx context.Context, projectID string,
-	list func(context.Context, string, page.Query) (page.Page[T], error), do func(T) error,
+func each[T any](
+	ctx context.Context,
+	projectID string,
+	list func(context.Context, string, page.Query) (page.Page[T], error),
+	do func(T) error,
 ) error {
 	q := page.Query{Size: 500}
 	for {
-		p, err := list(ctx, projectID, q)
+		found, err := list(ctx, projectID, q)
 		if err != nil {
 			return err
 		}
-		for _, item := range p.Items {
+		for _, item := range found.Items {
 			if err := do(item); err != nil {
 				return err
 			}
 		}
-		if p.Next == "" {
+		if found.Next == "" {
 			return nil
 		}
-		q.From = p.Next
+		q.From = found.Next
 	}
 }

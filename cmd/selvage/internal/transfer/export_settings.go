@@ -57,7 +57,8 @@ func (e *exporter) upstreams(ctx context.Context, p fabric.Project) error {
 
 func (e *exporter) ingestKeys(ctx context.Context, p fabric.Project) error {
 	return each(ctx, p.ID, e.c.Fabric.IngestKeys.List, func(k fabric.IngestKey) error {
-		if !k.Revoked.IsZero() || !k.Expires.IsZero() && !k.Expires.After(e.c.Now) {
+		expired := !k.Expires.IsZero() && !k.Expires.After(e.c.Now)
+		if expired || !k.Revoked.IsZero() {
 			return nil
 		}
 		return e.write(kindIngestKey, IngestKey{
@@ -79,16 +80,17 @@ func (e *exporter) rules(ctx context.Context, p fabric.Project) error {
 		return err
 	}
 
-	for _, u := range rules {
-		if err := e.write(kindRule, Rule{
+	for _, rule := range rules {
+		err := e.write(kindRule, Rule{
 			Kind:         kindRule,
-			ID:           u.ID,
+			ID:           rule.ID,
 			ProjectID:    p.ID,
-			Tag:          u.Tag,
-			SubscriberID: u.SubscriberID,
-			Days:         u.Days,
-			Created:      u.Created,
-		}); err != nil {
+			Tag:          rule.Tag,
+			SubscriberID: rule.SubscriberID,
+			Days:         rule.Days,
+			Created:      rule.Created,
+		})
+		if err != nil {
 			return err
 		}
 	}

@@ -113,15 +113,17 @@ func readObjects(r io.Reader) (all []object, err error) {
 			return nil, fmt.Errorf("after %d bytes, this is not JSON: %w", dec.InputOffset(), err)
 		}
 
-		some := []object{nil}
+		batch := []object{nil}
 		if raw[0] == '[' {
-			err = json.Unmarshal(raw, &some)
+			err = json.Unmarshal(raw, &batch)
 		} else {
-			err = json.Unmarshal(raw, &some[0])
+			err = json.Unmarshal(raw, &batch[0])
 		}
-		if err != nil || slices.ContainsFunc(some, func(o object) bool { return o == nil }) {
+		if err != nil || slices.ContainsFunc(batch, isNull) {
 			return nil, errors.New("the file must contain JSON objects, or an array of them")
 		}
-		all = append(all, some...)
+		all = append(all, batch...)
 	}
 }
+
+func isNull(o object) bool { return o == nil }

@@ -17,34 +17,80 @@ func TestKeycloakHashes(t *testing.T) {
 		bcrypt = "$2a$05$ayUIY8/LCjpLKECqoki6pOpeM.NxluqiHPxJ039AoO8H7q3psk1/a"
 		id     = `\"memory\":[\"7168\"],\"version\":[\"1.3\"],\"parallelism\":[\"1\"],\"type\":[\"id\"]`
 	)
-	for _, tt := range []struct{ name, value, data, why string }{
-		{"PBKDF2", sha512, `\"hashIterations\":2100,\"algorithm\":\"pbkdf2-sha512\"`, ""},
-		{"argon2id", argon2, `\"hashIterations\":5,\"algorithm\":\"argon2\",\"additionalParameters\":{` + id + `}`, ""},
-		{"bcrypt", bcrypt, `\"hashIterations\":5,\"algorithm\":\"bcrypt\"`, ""},
-		{"argon2i", argon2, `\"hashIterations\":5,\"algorithm\":\"argon2\"`, `the algorithm "argon2" is unknown`},
-		{"unknown", argon2, `\"hashIterations\":5,\"algorithm\":\"md5\"`, `the algorithm "md5" is unknown`},
-		{"expensive", sha512, `\"hashIterations\":9000000,\"algorithm\":\"pbkdf2-sha512\"`, "too expensive"},
-		{"empty", "", `\"hashIterations\":2100,\"algorithm\":\"pbkdf2-sha512\"`, "its salt or key is invalid"},
-	} {
+	tests := []struct {
+		name   string
+		value  string // the hash
+		data   string // members that describe the hash
+		reason string // why the hash is not imported, or ""
+	}{
+		{name: "PBKDF2", value: sha512, data: `\"hashIterations\":2100,\"algorithm\":\"pbkdf2-sha512\"`},
+		{
+			name:  "argon2id",
+			value: argon2,
+			data:  `\"hashIterations\":5,\"algorithm\":\"argon2\",\"additionalParameters\":{` + id + `}`,
+		},
+		{name: "bcrypt", value: bcrypt, data: `\"hashIterations\":5,\"algorithm\":\"bcrypt\"`},
+		{
+			name:   "argon2i",
+			value:  argon2,
+			data:   `\"hashIterations\":5,\"algorithm\":\"argon2\"`,
+			reason: `the algorithm "argon2" is unknown`,
+		},
+		{
+			name:   "unknown",
+			value:  argon2,
+			data:   `\"hashIterations\":5,\"algorithm\":\"md5\"`,
+			reason: `the algorithm "md5" is unknown`,
+		},
+		{
+			name:   "expensive",
+			value:  sha512,
+			data:   `\"hashIterations\":9000000,\"algorithm\":\"pbkdf2-sha512\"`,
+			reason: "too expensive",
+		},
+		{
+			name:   "empty",
+			data:   `\"hashIterations\":2100,\"algorithm\":\"pbkdf2-sha512\"`,
+			reason: "its salt or key is invalid",
+		},
+	}
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := transfer.Keycloak(strings.NewReader(fmt.Sprintf(`{"realm":"acme","users":[{"username":"ada",
+			export := fmt.Sprintf(`{"realm":"acme","users":[{"username":"ada",
 				"email":"ada@example.com","credentials":[{"type":"password","credentialData":"{%s}",
-				"secretData":"{\"value\":\"%s\",\"salt\":\"c2l4dGVlbiBieXRlIHNhbA==\"}"}]}]}`, tt.data, tt.value)))
-			if err != nil || len(f.Subscribers) != 1 {
-				t.Fatalf("Keycloak = %v, %v, want one subscriber", f, err)
+				"secretData":"{\"value\":\"%s\",\"salt\":\"c2l4dGVlbiBieXRlIHNhbA==\"}"}]}]}`, tt.data, tt.value)
+			f, err := transfer.Keycloak(strings.NewReader(export))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(f.Subscribers) != 1 {
+				t.Fatalf("the export has %d subscribers, want 1", len(f.Subscribers))
 			}
 
 			hash := f.Subscribers[0].PasswordHash
-			if tt.why != "" {
-				if hash != "" || len(f.Unmapped) != 1 || !strings.Contains(f.Unmapped[0].Why, tt.why) {
-					t.Errorf("hash = %q, unmapped = %v, want a reason with %q", hash, f.Unmapped, tt.why)
-				}
+			if tt.reason == "" {
+				wantPassword(t, hash, "fathom-lantern")
 				return
 			}
-			if ok, err := password.New(1).Verify(t.Context(), hash, "fathom-lantern"); !ok || err != nil {
-				t.Errorf("Verify(%q) = %v, %v, want true", hash, ok, err)
+			if hash != "" {
+				t.Errorf("hash = %q, want none", hash)
+			}
+			if len(f.Unmapped) != 1 || !strings.Contains(f.Unmapped[0].Why, tt.reason) {
+				t.Errorf("unmapped = %v, want one member with the reason %q", f.Unmapped, tt.reason)
 			}
 		})
+	}
+}
+
+// wantPassword checks that a hash is the hash of a password.
+func wantPassword(t *testing.T, hash, plain string) {
+	t.Helper()
+	ok, err := password.New(1).Verify(t.Context(), hash, plain)
+	if err != nil {
+		t.Fatalf("verifying %q: %v", hash, err)
+	}
+	if !ok {
+		t.Errorf("the hash %q does not match the password %q", hash, plain)
 	}
 }
 
@@ -64,9 +110,10 @@ func TestForeignFiles(t *testing.T) {
 // TestUnmapped shows that every member of a user that selvage cannot store is reported, unless it
 // is empty.
 func TestUnmapped(t *testing.T) {
-	f, err := transfer.Keycloak(strings.NewReader(`{"realm":"acme","groups":[{},{}],"users":[
+	const export = `{"realm":"acme","groups":[{},{}],"users":[
 		{"username":"ada@example.com","groups":["/staff"],"requiredActions":[],
-		 "federatedIdentities":[{"identityProvider":"google"}],"somethingNew":{"a":1},"emailVerified":"yes"}]}`))
+		 "federatedIdentities":[{"identityProvider":"google"}],"somethingNew":{"a":1},"emailVerified":"yes"}]}`
+	f, err := transfer.Keycloak(strings.NewReader(export))
 	if err != nil {
 		t.Fatal(err)
 	}

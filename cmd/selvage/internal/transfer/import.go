@@ -91,8 +91,8 @@ func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 	return o, nil
 }
 
-// occupy reports whether an earlier record of a dry run has the same name. Without a dry run, it
-// returns false.
+// occupy claims a name, and reports whether an earlier record of a dry run has claimed it. Without
+// a dry run, it does nothing and returns false.
 func (im *Importer) occupy(parts ...string) bool {
 	if !im.Dry {
 		return false
@@ -125,15 +125,43 @@ func found(err error) (bool, error) {
 	return err == nil, err
 }
 
+// exists reports whether something with this ID exists, or would after the earlier records of a dry
+// run. searchErr is the error of the search for the ID.
+func (im *Importer) exists(kind, id string, searchErr error) (bool, error) {
+	taken := im.occupy(kind, id)
+	exists, err := found(searchErr)
+	return exists || taken, err
+}
+
+// create imports a record by calling add, unless the project already has something with the
+// record's ID. find looks for it, and returns problem.NotFound if there is nothing.
+func (im *Importer) create(
+	ctx context.Context, o Outcome, projectID string, find, add func() error,
+) (Outcome, error) {
+	if err := im.checkProject(ctx, projectID); err != nil {
+		return o, err
+	}
+	exists, err := im.exists(o.Kind, o.ID, find())
+	if err != nil {
+		return o, err
+	}
+	if exists {
+		o.Status = Exists
+		return o, nil
+	}
+	return o, add()
+}
+
 func (im *Importer) project(ctx context.Context, r *Project) (Outcome, error) {
 	o := Outcome{Kind: kindProject, ID: r.ID, Name: r.Name}
 	_, err := im.Fabric.Projects.Find(ctx, r.ID)
-	there, err := found(err)
-	if im.occupy(kindProject, r.ID) || there {
-		o.Status = Exists
-	}
-	if err != nil || o.Status != "" {
+	exists, err := im.exists(kindProject, r.ID, err)
+	if err != nil {
 		return o, err
+	}
+	if exists {
+		o.Status = Exists
+		return o, nil
 	}
 
 	return o, im.Fabric.Projects.Import(ctx, r.Project, im.Dry)
@@ -145,12 +173,13 @@ func (im *Importer) key(ctx context.Context, r *Key) (Outcome, error) {
 		return o, err
 	}
 	_, err := im.Fabric.APIKeys.Find(ctx, r.ProjectID, r.ID)
-	there, err := found(err)
-	if im.occupy(kindKey, r.ID) || there {
-		o.Status = Exists
-	}
-	if err != nil || o.Status != "" {
+	exists, err := im.exists(kindKey, r.ID, err)
+	if err != nil {
 		return o, err
+	}
+	if exists {
+		o.Status = Exists
+		return o, nil
 	}
 
 	k := fabric.APIKey{
@@ -179,15 +208,16 @@ func (im *Importer) client(ctx context.Context, r *Client) (Outcome, error) {
 	}
 
 	old, err := im.IDP.Clients.Find(ctx, r.ID)
-	there, err := found(err)
-	if there && old.ProjectID != r.ProjectID {
+	if err == nil && old.ProjectID != r.ProjectID {
 		return o, problem.Taken("client_id", "a client of another project has this id")
 	}
-	if im.occupy(kindClient, r.ID) || there {
-		o.Status = Exists
-	}
-	if err != nil || o.Status != "" {
+	exists, err := im.exists(kindClient, r.ID, err)
+	if err != nil {
 		return o, err
+	}
+	if exists {
+		o.Status = Exists
+		return o, nil
 	}
 
 	c, err := im.IDP.Clients.Import(ctx, idp.Client{
@@ -209,85 +239,19 @@ func (im *Importer) client(ctx context.Context, r *Client) (Outcome, error) {
 		Metadata:     r.Metadata,
 		Created:      r.Created,
 	}, im.Dry)
-	if (c.AuthMethod == idp.AuthBasic || c.AuthMethod == idp.AuthPost) && c.SecretHash == "" {
+	if err != nil {
+		return o, err
+	}
+	needsSecret := c.AuthMethod == idp.AuthBasic || c.AuthMethod == idp.AuthPost
+	if needsSecret && c.SecretHash == "" {
 		o.Note = "it has no secret; make one with `selvage client rotate-secret`"
 	}
-	return o, err
-}
-
-func (im *Importer) subscriber(ctx context.Context, r *Subscriber) (Outcome, error) {
-	o := Outcome{Kind: kindSubscriber, ID: r.ID, Name: cmp.Or(r.Email, r.Reference)}
-	if err := im.checkProject(ctx, r.ProjectID); err != nil {
-		return o, err
-	}
-	if there, err := im.hasSubscriber(ctx, r); err != nil || there {
-		o.Status = Exists
-		return o, err
-	}
-
-	in := fabric.SubscriberImport{
-		Identity:  fabric.Identity{ID: r.ID, Address: r.Address, Created: r.Created},
-		Reference: r.Reference,
-		SubscriberInput: fabric.SubscriberInput{
-			Email:        set(r.Email),
-			Verified:     &r.EmailVerified,
-			PasswordHash: set(r.PasswordHash),
-			Disabled:     &r.Disabled,
-			Claims:       r.Claims,
-			RecordCalls:  set(r.RecordCalls),
-			Forwarding:   fabric.Forwarding{}.ChangeTo(r.Forwarding),
-			Profile:      fabric.Person{}.ChangeTo(r.Person),
-		},
-	}
-	s, err := im.Fabric.Subscribers.Import(ctx, r.ProjectID, in, im.Dry)
-	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
-		return o, problem.Taken("id", "a subscriber of another project has this id, "+
-			"or one of this project has this reference")
-	}
-	if err == nil && !im.Dry {
-		o.ID = s.ID
-	}
-	return o, err
-}
-
-// hasSubscriber reports whether the project has a subscriber with the id, email address or reference
-// of a record.
-func (im *Importer) hasSubscriber(ctx context.Context, r *Subscriber) (bool, error) {
-	if r.ID != "" {
-		_, err := im.Fabric.Subscribers.Find(ctx, r.ProjectID, r.ID)
-		if there, err := found(err); there || err != nil {
-			return there, err
-		}
-	}
-
-	email := fabric.NormalizeEmail(r.Email)
-	for _, name := range []string{email, r.Reference} {
-		if name == "" {
-			continue
-		}
-		_, err := im.Fabric.Subscribers.FindReferred(ctx, r.ProjectID, name)
-		if there, err := found(err); there || err != nil {
-			return there, err
-		}
-	}
-
-	taken := r.ID != "" && im.occupy(kindSubscriber, r.ID)
-	taken = email != "" && im.occupy("email", r.ProjectID, email) || taken
-	return r.Reference != "" && im.occupy("reference", r.ProjectID, r.Reference) || taken, nil
-}
-
-// set returns a pointer to a value, or nil for the zero value.
-func set[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
+	return o, nil
 }
 
 func (im *Importer) resource(ctx context.Context, r *Resource) (Outcome, error) {
-	k := im.Fabric.Resources.Kinds().ByType(r.Type)
 	o := Outcome{Kind: cmp.Or(r.Type, kindResource), ID: r.ID}
+	k := im.Fabric.Resources.Kinds().ByType(r.Type)
 	if k == nil {
 		return o, problem.BadParam("type", "this installation has no resources of the type %q", r.Type)
 	}
@@ -298,12 +262,13 @@ func (im *Importer) resource(ctx context.Context, r *Resource) (Outcome, error) 
 	}
 
 	_, err := im.Fabric.Resources.Find(ctx, r.ProjectID, k, r.ID)
-	there, err := found(err)
-	if im.occupy(kindResource, r.ID) || there {
-		o.Status = Exists
-	}
-	if err != nil || o.Status != "" {
+	exists, err := im.exists(kindResource, r.ID, err)
+	if err != nil {
 		return o, err
+	}
+	if exists {
+		o.Status = Exists
+		return o, nil
 	}
 
 	if r.Secrets {

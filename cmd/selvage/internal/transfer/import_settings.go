@@ -10,23 +10,6 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// create imports a record by calling add, unless the project already has something with the
-// record's ID. find looks for it, and returns problem.NotFound if there is nothing.
-func (im *Importer) create(ctx context.Context, o Outcome, projectID string, find func() error,
-	add func() error) (Outcome, error) {
-	if err := im.checkProject(ctx, projectID); err != nil {
-		return o, err
-	}
-	there, err := found(find())
-	if im.occupy(o.Kind, o.ID) || there {
-		o.Status = Exists
-	}
-	if err != nil || o.Status != "" {
-		return o, err
-	}
-	return o, add()
-}
-
 func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 	numbers := im.Fabric.PhoneNumbers
 	find := func() error {
@@ -34,7 +17,8 @@ func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 		return err
 	}
 
-	return im.create(ctx, Outcome{Kind: kindNumber, ID: r.ID, Name: r.Number}, r.ProjectID, find, func() error {
+	o := Outcome{Kind: kindNumber, ID: r.ID, Name: r.Number}
+	return im.create(ctx, o, r.ProjectID, find, func() error {
 		err := numbers.Import(ctx, fabric.PhoneNumber{
 			ID:        r.ID,
 			ProjectID: r.ProjectID,
@@ -68,10 +52,13 @@ func (im *Importer) webhook(ctx context.Context, r *Webhook) (Outcome, error) {
 			Created:   r.Created,
 		}, im.Dry)
 	})
-	if o.Status == "" {
+	if err != nil {
+		return o, err
+	}
+	if o.Status != Exists {
 		o.Note = "give its receiver the new signing key, which `selvage webhook key show` prints"
 	}
-	return o, err
+	return o, nil
 }
 
 func (im *Importer) upstream(ctx context.Context, r *Upstream) (Outcome, error) {
@@ -94,10 +81,13 @@ func (im *Importer) upstream(ctx context.Context, r *Upstream) (Outcome, error) 
 			Created:          r.Created,
 		}, im.Dry)
 	})
-	if o.Status == "" && r.Secret {
+	if err != nil {
+		return o, err
+	}
+	if o.Status != Exists && r.Secret {
 		o.Note = "set its secret again; exports contain no secrets"
 	}
-	return o, err
+	return o, nil
 }
 
 func (im *Importer) ingestKey(ctx context.Context, r *IngestKey) (Outcome, error) {

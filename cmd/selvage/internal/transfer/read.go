@@ -20,7 +20,10 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 		in := bufio.NewScanner(r)
 		in.Buffer(make([]byte, 64<<10), maxLine)
 		line := Line{}
-		next := func() bool { line.Number++; return in.Scan() }
+		next := func() bool {
+			line.Number++
+			return in.Scan()
+		}
 
 		if err := readHeader(in, next); err != nil {
 			yield(line, err)
@@ -29,15 +32,15 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 
 		for records := 0; next(); records++ {
 			record, err := parse(in.Bytes())
-			if end, ok := record.(*End); ok && err == nil {
+			if err != nil {
+				yield(line, fmt.Errorf("line %d: %w", line.Number, err))
+				return
+			}
+			if end, ok := record.(*End); ok {
 				if end.Records != records {
 					yield(line, fmt.Errorf("line %d: the file has %d records, but had %d when it was written",
 						line.Number, records, end.Records))
 				}
-				return
-			}
-			if err != nil {
-				yield(line, fmt.Errorf("line %d: %w", line.Number, err))
 				return
 			}
 
@@ -56,6 +59,7 @@ type Line struct {
 	Record any
 }
 
+// readHeader reads the first line, and returns an error if this version cannot read the file.
 func readHeader(in *bufio.Scanner, next func() bool) error {
 	var h Header
 	if !next() || json.Unmarshal(in.Bytes(), &h) != nil || h.Kind != Format {
@@ -80,7 +84,10 @@ func parse(line []byte) (any, error) {
 	if record == nil {
 		return nil, fmt.Errorf("%q is not a kind of record", head.Kind)
 	}
-	return record, unmarshal(line, record)
+	if err := unmarshal(line, record); err != nil {
+		return nil, err
+	}
+	return record, nil
 }
 
 // newRecord returns a pointer to an empty record, or nil if the kind is unknown.

@@ -57,8 +57,18 @@ const (
 
 // Kinds returns the kinds of records, in the order of a file.
 func Kinds() []string {
-	return []string{kindProject, kindKey, kindClient, kindSubscriber, kindResource, kindNumber, kindWebhook,
-		kindUpstream, kindIngestKey, kindRule}
+	return []string{
+		kindProject,
+		kindKey,
+		kindClient,
+		kindSubscriber,
+		kindResource,
+		kindNumber,
+		kindWebhook,
+		kindUpstream,
+		kindIngestKey,
+		kindRule,
+	}
 }
 
 // These are the record types, one for each kind. The first member of each record is its kind, so

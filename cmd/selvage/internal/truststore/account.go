@@ -25,10 +25,16 @@ type account struct {
 // whoIs returns the account. Under sudo, programs run as the caller, so that files in the caller's
 // home directory do not belong to root.
 func whoIs(getenv func(string) string) (account, error) {
-	a := account{home: getenv("HOME"), data: getenv("XDG_DATA_HOME"), config: getenv("XDG_CONFIG_HOME")}
-	if id := getenv("SUDO_UID"); os.Geteuid() == 0 && id != "" && id != "0" {
+	a := account{
+		home:   getenv("HOME"),
+		data:   getenv("XDG_DATA_HOME"),
+		config: getenv("XDG_CONFIG_HOME"),
+	}
+	callerID := getenv("SUDO_UID")
+	if os.Geteuid() == 0 && callerID != "" && callerID != "0" {
 		var err error
-		if a, err = caller(id, getenv("SUDO_GID")); err != nil {
+		a, err = caller(callerID, getenv("SUDO_GID"))
+		if err != nil {
 			return account{}, fmt.Errorf("finding the account that called sudo: %w", err)
 		}
 	}
@@ -65,7 +71,8 @@ func caller(uid, gid string) (account, error) {
 	if err != nil {
 		return account{}, err
 	}
-	return account{home: u.HomeDir, as: &syscall.Credential{Uid: uint32(id), Gid: uint32(group)}}, nil
+	credential := &syscall.Credential{Uid: uint32(id), Gid: uint32(group)}
+	return account{home: u.HomeDir, as: credential}, nil
 }
 
 // run runs a program as the account and returns its standard output.

@@ -35,11 +35,11 @@ func hasSystem() bool {
 // an authority with the same name, if there is one.
 func (s system) place() Place {
 	p := Place{Kind: System, Path: s.file()}
-	if files, err := s.files(); err == nil && files[p.Path] == nil {
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			p.Path = name
-		}
+	files, err := s.files()
+	if err != nil || files[p.Path] != nil || len(files) == 0 {
+		return p
 	}
+	p.Path = slices.Max(slices.Collect(maps.Keys(files)))
 	return p
 }
 
@@ -139,10 +139,11 @@ func (s system) removeFiles() error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for name := range files {
-		err = errors.Join(err, os.Remove(name))
+		errs = append(errs, os.Remove(name))
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // update regenerates the bundle and the links next to it. Everybody must be able to read them,
@@ -151,8 +152,9 @@ func (s system) update(ctx context.Context, args ...string) error {
 	if _, err := exec.LookPath("update-ca-certificates"); err != nil {
 		return missing("update-ca-certificates", "ca-certificates")
 	}
-	_, err := account{home: "/root"}.run(
-		ctx, nil, "sh", append([]string{"-c", `umask 022; exec update-ca-certificates "$@"`, "sh"}, args...)...)
+	const script = `umask 022; exec update-ca-certificates "$@"`
+	args = append([]string{"-c", script, "sh"}, args...)
+	_, err := account{home: "/root"}.run(ctx, nil, "sh", args...)
 	return err
 }
 
