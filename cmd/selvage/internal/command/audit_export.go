@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,44 +29,53 @@ type exportedJSON struct {
 	TargetName string `json:"target_name,omitempty"`
 }
 
+// exportAudit prints the events that the flags select, with names, as JSON lines or CSV.
 func (c auditCommands) exportAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	f, err := auditFilter(cmd, time.Now())
 	if err != nil {
 		return err
 	}
 
-	var write func(exportedEvent) error
-	switch format := cmd.Flags().Lookup("format").Value.String(); format {
+	format, _ := cmd.Flags().GetString("format")
+	switch format {
 	case "jsonl":
 		enc := json.NewEncoder(c.Stdout)
 		enc.SetEscapeHTML(false)
-		write = func(e exportedEvent) error {
+		return exportEvents(ctx, a, f, func(e exportedEvent) error {
 			return enc.Encode(exportedJSON{newEventJSON(e.Event), e.actor, e.target})
-		}
+		})
 	case "csv":
 		w := csv.NewWriter(c.Stdout)
-		defer w.Flush()
 		if err := w.Write(audit.NamedCSVHeader); err != nil {
 			return err
 		}
-		write = func(e exportedEvent) error { return w.Write(e.NamedCSV(e.actor, e.target)) }
-	default:
-		return cli.Usagef("--format must be jsonl or csv; it is %q", format)
+		err := exportEvents(ctx, a, f, func(e exportedEvent) error {
+			return w.Write(e.NamedCSV(e.actor, e.target))
+		})
+		w.Flush()
+		return errors.Join(err, w.Error())
 	}
-	return exportEvents(ctx, a, f, write)
+	return cli.Usagef("--format must be jsonl or csv; it is %q", format)
 }
 
 // exportEvents calls write for each event, a page at a time.
 func exportEvents(ctx context.Context, a *app, f audit.Filter, write func(exportedEvent) error) error {
-	known := names.Finder{Fabric: a.Fabric, Clients: a.IDP, Operators: a.Operators, Calls: a.CallRecords,
-		Rooms: a.RoomSessions, Recordings: a.Store.ListRecordings}.Begin()
+	finder := names.Finder{
+		Fabric:     a.Fabric,
+		Clients:    a.IDP,
+		Operators:  a.Operators,
+		Calls:      a.CallRecords,
+		Rooms:      a.RoomSessions,
+		Recordings: a.Store.ListRecordings,
+	}
+	known := finder.Begin()
 	q := page.Query{Size: page.MaxSize}
 	for {
-		p, err := a.Store.ExportAudit(ctx, f, q)
+		found, err := a.Store.ExportAudit(ctx, f, q)
 		if err != nil {
 			return err
 		}
-		for _, e := range p.Items {
+		for _, e := range found.Items {
 			named, err := withNames(ctx, known, e)
 			if err != nil {
 				return err
@@ -74,10 +84,10 @@ func exportEvents(ctx context.Context, a *app, f audit.Filter, write func(export
 				return fmt.Errorf("writing audit trail: %w", err)
 			}
 		}
-		if p.Next == "" {
+		if found.Next == "" {
 			return nil
 		}
-		q.From = p.Next
+		q.From = found.Next
 	}
 }
 
@@ -88,5 +98,8 @@ func withNames(ctx context.Context, known *names.Lookup, e audit.Event) (exporte
 		return exportedEvent{}, err
 	}
 	target, err := known.Target(ctx, e)
-	return exportedEvent{e, actor.String(), target.String()}, err
+	if err != nil {
+		return exportedEvent{}, err
+	}
+	return exportedEvent{e, actor.String(), target.String()}, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/backup"
 )
 
+// backupCommands implements the commands for backups.
 type backupCommands struct{ *commands }
 
 const backupHelp = `Back up the rows of the database and the media of recordings, encrypted with age, while servers run.
@@ -92,6 +93,7 @@ var backupView = cli.View[backup.Report]{
 	},
 }
 
+// create writes a backup, and prints it.
 func (c backupCommands) create(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	target := a.Config.BackupDir()
 	if len(args) > 0 {
@@ -112,8 +114,15 @@ func (c backupCommands) create(ctx context.Context, a *app, cmd *cobra.Command, 
 	}
 
 	progress := c.NewProgressLine("file")
-	b := backups.Backup{Rows: a.Store, Media: a.Media(), Program: c.build.version(), Key: a.BackupKey(),
-		To: recipients, Keep: keep, Progress: func(string) { progress.Step() }}
+	b := backups.Backup{
+		Rows:     a.Store,
+		Media:    a.Media(),
+		Program:  c.build.version(),
+		Key:      a.BackupKey(),
+		To:       recipients,
+		Keep:     keep,
+		Progress: func(string) { progress.Step() },
+	}
 	r, err := b.Create(ctx, target)
 	progress.End()
 	var mismatch *backup.Mismatch
@@ -121,6 +130,7 @@ func (c backupCommands) create(ctx context.Context, a *app, cmd *cobra.Command, 
 		return err
 	}
 
+	// After a mismatch there is a backup, too.
 	if printErr := cli.Show(c.Env, backupView, r.Report); printErr != nil {
 		return printErr
 	}
@@ -159,6 +169,7 @@ func (c backupCommands) recipients(cmd *cobra.Command, conf config.Config) ([]ag
 	return recipients, nil
 }
 
+// summaryView prints the summary of a backup, as lists show it.
 var summaryView = cli.View[backup.Summary]{
 	ID:   func(s backup.Summary) string { return s.Name },
 	JSON: func(s backup.Summary) any { return s },
@@ -187,6 +198,7 @@ func (c backupCommands) target(cmd *cobra.Command, args []string) (string, error
 	return "", cli.Usagef("name a directory of backups, or set backup.directory")
 }
 
+// list prints the backups in a directory.
 func (c backupCommands) list(cmd *cobra.Command, args []string) error {
 	target, err := c.target(cmd, args)
 	if err != nil {
@@ -209,25 +221,30 @@ func (c backupCommands) list(cmd *cobra.Command, args []string) error {
 }
 
 // openArchive finds the backup that a command names, and reads the identity.
-func (c backupCommands) openArchive(cmd *cobra.Command, target string) (
-	a backup.Archive, ids []age.Identity, err error,
-) {
+func (c backupCommands) openArchive(
+	cmd *cobra.Command, target string,
+) (a backup.Archive, ids []age.Identity, err error) {
 	name, _ := cmd.Flags().GetString("identity")
 	file, err := os.Open(name)
 	if err != nil {
 		return a, nil, fmt.Errorf("reading the identity: %w", err)
 	}
 	defer file.Close()
-	if ids, err = backup.ParseIdentities(file); err != nil {
+	ids, err = backup.ParseIdentities(file)
+	if err != nil {
 		return a, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	a, err = backup.Find(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return a, nil, cli.NotFoundf("%v", err)
 	}
-	return a, ids, err
+	if err != nil {
+		return a, nil, err
+	}
+	return a, ids, nil
 }
 
+// verify reads a whole backup, and checks its contents and its maker.
 func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 	target, err := c.target(cmd, args)
 	if err != nil {
@@ -273,10 +290,21 @@ func (c backupCommands) checkOrigin(cmd *cobra.Command, h backup.Header, m backu
 
 // reportOf describes a backup that was read.
 func reportOf(a backup.Archive, h backup.Header, m backup.Manifest) backup.Report {
-	return backup.Report{Manifest: m, Summary: backup.Summary{Name: a.Name, Created: h.Created, Program: h.Program,
-		Schema: h.Schema, Rows: m.Rows(), Recordings: m.Media.Recordings, MediaBytes: m.Media.Bytes}}
+	return backup.Report{
+		Manifest: m,
+		Summary: backup.Summary{
+			Name:       a.Name,
+			Created:    h.Created,
+			Program:    h.Program,
+			Schema:     h.Schema,
+			Rows:       m.Rows(),
+			Recordings: m.Media.Recordings,
+			MediaBytes: m.Media.Bytes,
+		},
+	}
 }
 
+// restore restores a backup, and prints what people must do afterwards.
 func (c backupCommands) restore(cmd *cobra.Command, args []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
@@ -289,8 +317,13 @@ func (c backupCommands) restore(cmd *cobra.Command, args []string) error {
 
 	progress := c.NewProgressLine("file")
 	accept, _ := cmd.Flags().GetBool("accept-broken-audit")
-	r := backups.Restore{Config: conf, Archive: a, Identities: ids, AcceptBrokenAudit: accept,
-		Progress: func(string) { progress.Step() }}
+	r := backups.Restore{
+		Config:            conf,
+		Archive:           a,
+		Identities:        ids,
+		AcceptBrokenAudit: accept,
+		Progress:          func(string) { progress.Step() },
+	}
 	h, m, err := r.Run(cmd.Context())
 	progress.End()
 	if err != nil {
@@ -308,6 +341,7 @@ func (c backupCommands) restore(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// newKey writes a new identity to a file that does not exist yet, and prints its recipient.
 func (c backupCommands) newKey(_ *cobra.Command, args []string) error {
 	identity, recipient, err := backup.NewIdentity()
 	if err != nil {
@@ -318,7 +352,8 @@ func (c backupCommands) newKey(_ *cobra.Command, args []string) error {
 		return fmt.Errorf("creating an identity: %w", err)
 	}
 	_, err = fmt.Fprintf(file, "# public key: %s\n%s\n", recipient, identity)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err != nil {
 		return fmt.Errorf("creating an identity: %w", err)
 	}
 	_, err = fmt.Fprintln(c.Stdout, recipient)

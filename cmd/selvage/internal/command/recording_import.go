@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/recordings"
-	"github.com/selvage/selvage/recordings/audio"
 	"github.com/selvage/selvage/recordings/naming"
 )
 
@@ -89,31 +87,37 @@ type importer struct {
 // importRecordings stores files one by one and prints each outcome immediately. A rejected file
 // does not stop the import, but the command fails at the end.
 func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	from, _ := cmd.Flags().GetString("from")
+	service, _ := cmd.Flags().GetString("from")
 	watched, _ := cmd.Flags().GetString("watch")
-	ways := 0
-	for _, given := range []bool{from != "", watched != "", len(args) > 0} {
+	sources := 0
+	for _, given := range []bool{service != "", watched != "", len(args) > 0} {
 		if given {
-			ways++
+			sources++
 		}
 	}
-
-	if ways != 1 {
+	if sources != 1 {
 		return cli.Usagef("%s needs PATH…, or --from, or --watch", cli.Name(cmd))
 	}
+
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return err
 	}
-
-	im := importer{recordingCommands: c, app: a, projectID: p.ID, open: os.Open, progress: c.NewProgress("file")}
+	im := importer{
+		recordingCommands: c,
+		app:               a,
+		projectID:         p.ID,
+		open:              os.Open,
+		progress:          c.NewProgress("file"),
+	}
 	cli.Set(cmd, "call-sid", &im.about.CallSid)
 	cli.Set(cmd, "subscriber", &im.about.SubscriberID)
-	if im.patterns, err = flagPatterns(cmd); err != nil {
+	im.patterns, err = flagPatterns(cmd)
+	if err != nil {
 		return err
 	}
-
-	if im.journal, err = openJournal(cmd); err != nil {
+	im.journal, err = openJournal(cmd)
+	if err != nil {
 		return err
 	}
 
@@ -122,11 +126,12 @@ func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *co
 	}
 
 	defer im.progress.End()
-	run := func() error { return im.importFiles(ctx, args) }
-	if from != "" {
-		run = func() error { return im.importService(ctx, cmd, from) }
+	if service != "" {
+		err = im.importService(ctx, cmd, service)
+	} else {
+		err = im.importFiles(ctx, args)
 	}
-	if err := errors.Join(run(), im.journal.Close()); err != nil {
+	if err := errors.Join(err, im.journal.Close()); err != nil {
 		return err
 	}
 	if im.files == 0 {
@@ -155,51 +160,6 @@ func flagPatterns(cmd *cobra.Command) (all naming.Patterns, err error) {
 	return all, nil
 }
 
-// importFiles imports the files in paths, including the files in directories.
-func (im *importer) importFiles(ctx context.Context, paths []string) error {
-	im.progress.Expect(sizeOf(paths))
-	for file, err := range audioFiles(paths) {
-		var info fs.FileInfo
-		if err == nil {
-			info, err = os.Stat(file)
-		}
-		if err == nil && im.journal.has(file, info.Size(), info.ModTime()) {
-			im.progress.Skip(info.Size())
-			im.files++
-			continue
-		}
-
-		in := importedFile{Path: file, Status: rejected}
-		if err == nil {
-			in, err = im.importFile(ctx, file)
-		}
-		if err == nil {
-			err = im.journal.add(file, info.Size(), info.ModTime(), in.Sid)
-		}
-		if err := im.report(in, err); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// sizeOf returns the total size of the files to import. It ignores unreadable files, which
-// audioFiles reports.
-func sizeOf(paths []string) (sum int64) {
-	for file, err := range audioFiles(paths) {
-		if err != nil {
-			continue
-		}
-		if info, err := os.Stat(file); err == nil {
-			sum += info.Size()
-		}
-	}
-	return sum
-}
-
 // report counts and prints the outcome of a recording.
 func (im *importer) report(in importedFile, err error) error {
 	if err != nil {
@@ -226,94 +186,6 @@ func rejection(rejects, files int) error {
 	return fmt.Errorf("%d of %d files were rejected; the others are stored", rejects, files)
 }
 
-// audioFiles yields the files in paths. From a directory, it yields only files whose extension is
-// the extension of an audio format.
-func audioFiles(paths []string) func(yield func(string, error) bool) {
-	return func(yield func(string, error) bool) {
-		for _, root := range paths {
-			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && (d.IsDir() || path != root && !audio.IsName(path)) {
-					return nil
-				}
-				if !yield(path, err) {
-					return fs.SkipAll
-				}
-				return nil
-			})
-			if err != nil && !yield(root, err) {
-				return
-			}
-		}
-	}
-}
-
-// importFile stores a file. Its name, and the JSON file next to it, describe the recording.
-func (im *importer) importFile(ctx context.Context, file string) (importedFile, error) {
-	f, err := im.open(file)
-	if err != nil {
-		return importedFile{Path: file}, err
-	}
-	defer f.Close()
-
-	d := im.about
-	if d.Path, err = filepath.Abs(file); err != nil {
-		return importedFile{Path: file}, fmt.Errorf("finding %s: %w", file, err)
-	}
-	if err := im.readSidecar(file, &d); err != nil {
-		return importedFile{Path: file}, err
-	}
-	im.patterns.Describe(d.Path, &d)
-	before, err := f.Stat()
-	if err != nil {
-		return importedFile{Path: file}, err
-	}
-	return im.store(ctx, file, f, file, func() (recordings.Description, error) { return d, unchanged(f, before) })
-}
-
-// unchanged returns errGrowing if the size or modification time of f differs from that in before.
-func unchanged(f *os.File, before fs.FileInfo) error {
-	now, err := f.Stat()
-	if err == nil && (now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime())) {
-		err = errGrowing
-	}
-	return err
-}
-
-// readSidecar reads the JSON file that describes file, if it exists.
-func (im *importer) readSidecar(file string, d *recordings.Description) error {
-	for _, name := range sidecars(file) {
-		f, err := im.open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-
-		text, err := io.ReadAll(io.LimitReader(f, maxSidecar+1))
-		if err != nil {
-			return err
-		}
-		if len(text) > maxSidecar {
-			return fmt.Errorf("%s: %w", name, errSidecar)
-		}
-		return naming.ReadSidecar(text, d)
-	}
-	return nil
-}
-
-// sidecars returns the possible names of the JSON file about a file, the preferred name first.
-func sidecars(file string) []string {
-	return []string{file + ".json", strings.TrimSuffix(file, filepath.Ext(file)) + ".json"}
-}
-
-// errSidecar is the error for a JSON file that is too large.
-var errSidecar = fmt.Errorf("the JSON about the recording is larger than %d bytes", maxSidecar)
-
-// maxSidecar is the maximum length of a JSON file about a recording, in bytes.
-const maxSidecar = 1 << 20
-
 // store stores the media of a recording, and returns the outcome for the file with the given name.
 func (im *importer) store(
 	ctx context.Context, name string, media io.Reader, hint string,
@@ -321,26 +193,33 @@ func (im *importer) store(
 ) (importedFile, error) {
 	in := importedFile{Path: name, Status: rejected}
 	r, added, err := im.app.Recordings.Ingest(ctx, recordings.Upload{
-		ProjectID: im.projectID, Body: im.progress.Reader(media), Hints: []string{hint}, Imported: true,
-		Describe: describe,
+		ProjectID: im.projectID,
+		Body:      im.progress.Reader(media),
+		Hints:     []string{hint},
+		Imported:  true,
+		Describe:  describe,
 	})
 	if err != nil {
 		return in, err
 	}
 
-	in.Sid, in.Duration, in.Status = r.Sid, r.Duration().Seconds(), stored
+	in.Sid = r.Sid
+	in.Duration = r.Duration().Seconds()
 	switch {
 	case !added:
 		in.Status = duplicate
 	case len(r.Repairs) > 0:
 		in.Status = repaired
+	default:
+		in.Status = stored
 	}
 	return in, nil
 }
 
 // printImportedFile prints the outcome of a file on one line.
 func (c recordingCommands) printImportedFile(in importedFile) error {
-	status, path := cli.Pad(in.Status, len(duplicate)), cli.Sanitize(in.Path)
+	status := cli.Pad(in.Status, len(duplicate))
+	path := cli.Sanitize(in.Path)
 	switch {
 	case c.Output == "json":
 		return c.printJSONLine(in)

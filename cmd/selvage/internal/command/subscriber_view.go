@@ -116,7 +116,8 @@ func withPresence(p fabric.Presence) cli.View[fabric.Subscriber] {
 	}
 
 	v.Facts = append(slices.Clone(v.Facts), cli.Fact[fabric.Subscriber]{
-		Name: "Online", Value: func(fabric.Subscriber) string {
+		Name: "Online",
+		Value: func(fabric.Subscriber) string {
 			if !online {
 				return "no"
 			}

@@ -12,7 +12,9 @@ import (
 // person's email address may have changed since the file was written.
 func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 	return noun[fabric.Subscriber]{
-		kind: "subscriber", by: "email", stays: true,
+		kind:  "subscriber",
+		by:    "email",
+		stays: true,
 		fields: func(s *fabric.Subscriber) []field {
 			fields := []field{{"email", &s.Email}}
 			for _, f := range fabric.PersonFields {

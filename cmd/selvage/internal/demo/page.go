@@ -32,15 +32,23 @@ func (d *Demo) Handler(notFound http.HandlerFunc) http.HandlerFunc {
 
 func (d *Demo) writePage(w http.ResponseWriter, r *http.Request, found app) {
 	page := templates.Demo{
-		SDK: sdk.Find("selvage.js").URL, Server: d.Where.Public, Issuer: d.Where.Issuer(),
-		FabricHost: d.Where.Fabric, Client: found.ClientID, Email: found.Email,
-		LoopbackMedia: d.LoopbackMedia, StockSDK: d.stock.URL, StockIntegrity: d.stock.Integrity,
-		StockHost: d.stock.Host,
+		SDK:            sdk.Find("selvage.js").URL,
+		Server:         d.Where.Public,
+		Issuer:         d.Where.Issuer(),
+		FabricHost:     d.Where.Fabric,
+		Client:         found.ClientID,
+		Email:          found.Email,
+		LoopbackMedia:  d.LoopbackMedia,
+		StockSDK:       d.stock.URL,
+		StockIntegrity: d.stock.Integrity,
+		StockHost:      d.stock.Host,
 	}
 	auth := originOf(d.Where.Auth)
 	_, domain, _ := strings.Cut(d.Where.Fabric, ".") // browser SDKs replace the first label
 	o := templates.Options{
-		Scripts: true, Media: true, Frames: []string{"'self'", auth},
+		Scripts: true,
+		Media:   true,
+		Frames:  []string{"'self'", auth},
 		Connect: []string{auth, "https://fabric." + domain, "wss://" + d.Where.Fabric,
 			"ws" + strings.TrimPrefix(d.Where.Public, "http")},
 		Framer: "'self'", // the app renews its login in an iframe

@@ -64,10 +64,20 @@ func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger)
 	a.engine = engine
 	a.opened = append(a.opened, engine)
 	conf := calls.Config{
-		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store, Rooms: a.Store,
-		Sessions: a.sessions, Node: a.node, Log: log, Meter: meter,
-		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring), Outbound: outboundLimits(a.Config),
-			Gateway: gatewayLimits(a.Config)},
+		Fabric:   a.Fabric,
+		Engine:   engine,
+		Clients:  a.relay,
+		Store:    a.Store,
+		Rooms:    a.Store,
+		Sessions: a.sessions,
+		Node:     a.node,
+		Log:      log,
+		Meter:    meter,
+		Limits: calls.Limits{
+			Ring:     time.Duration(a.Config.Calls.Ring),
+			Outbound: outboundLimits(a.Config),
+			Gateway:  gatewayLimits(a.Config),
+		},
 	}
 	if err := a.openRTPEngine(&conf); err != nil {
 		return err
@@ -87,10 +97,12 @@ func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger)
 	}
 	if a.Recordings != nil {
 		dir := filepath.Join(a.Config.Data, "spool")
-		if a.spools, err = record.Open(record.Config{Dir: dir, Recordings: a.Recordings, Log: log}); err != nil {
+		a.spools, err = record.Open(record.Config{Dir: dir, Recordings: a.Recordings, Log: log})
+		if err != nil {
 			return err
 		}
-		conf.Recorder, conf.IsRecorded = a.spools, a.isRecorded
+		conf.Recorder = a.spools
+		conf.IsRecorded = a.isRecorded
 		conf.RecordTone = time.Duration(a.Config.Calls.RecordTone)
 	}
 
@@ -125,8 +137,13 @@ func (a *App) openScripts(c *calls.Config, answered func(took time.Duration, err
 	if s.URL == "" {
 		return nil
 	}
-	hook, err := script.New(script.Config{URL: string(s.URL), Secret: s.Secret, Egress: a.egress, Answered: answered,
-		Trace: func(c *http.Client) *http.Client { return a.tracer.Client("script", c) }})
+	hook, err := script.New(script.Config{
+		URL:      string(s.URL),
+		Secret:   s.Secret,
+		Egress:   a.egress,
+		Answered: answered,
+		Trace:    func(c *http.Client) *http.Client { return a.tracer.Client("script", c) },
+	})
 	if err != nil {
 		return err
 	}
@@ -149,15 +166,20 @@ func (a *App) joinNodes(answered func(took time.Duration), log *slog.Logger) {
 // unavailable, the database.
 func (a *App) openBus(answered func(took time.Duration), log *slog.Logger) *bus.Bus {
 	const purpose = "messages between nodes"
-	c := bus.Config{Node: a.node, Secret: a.Ring.DeriveFirst(purpose), Log: log, Answered: answered,
-		Secrets: func() [][sha256.Size]byte { return a.Ring.DeriveTrusted(purpose) }}
+	c := bus.Config{
+		Node:     a.node,
+		Secret:   a.Ring.DeriveFirst(purpose),
+		Secrets:  func() [][sha256.Size]byte { return a.Ring.DeriveTrusted(purpose) },
+		Log:      log,
+		Answered: answered,
+	}
 	if a.redis != nil {
 		c.Transports = append(c.Transports, a.redis.Channel())
 	}
 	if a.Config.Database.Shared() {
-		n := database.NewNotifier(database.Config{URL: string(a.Config.Database)})
-		a.opened = append(a.opened, n)
-		c.Transports = append(c.Transports, n)
+		notifier := database.NewNotifier(database.Config{URL: string(a.Config.Database)})
+		a.opened = append(a.opened, notifier)
+		c.Transports = append(c.Transports, notifier)
 	}
 	return bus.New(c)
 }

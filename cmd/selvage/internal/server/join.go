@@ -12,8 +12,11 @@ import (
 // its fragment, so it reaches neither this handler nor a log.
 func (a *App) join(w http.ResponseWriter, r *http.Request) {
 	_ = templates.Write(w, templates.Join{}, templates.Options{ // the template was parsed at startup
-		Scripts: true, Isolated: true, Referrer: "no-referrer", View: viewOf(r),
-		Connect: []string{"ws" + strings.TrimPrefix(a.Where.Public, "http")},
+		Scripts:  true,
+		Isolated: true,
+		Referrer: "no-referrer",
+		View:     viewOf(r),
+		Connect:  []string{"ws" + strings.TrimPrefix(a.Where.Public, "http")},
 	})
 }
 

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -74,16 +72,19 @@ func listen(ctx context.Context, want wanted, log *slog.Logger) (net.Listener, e
 	if want.address == config.Off {
 		return nil, nil
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(want.address))
-	if errors.Is(err, syscall.EADDRINUSE) && want.yields {
+	var listener net.ListenConfig
+	l, err := listener.Listen(ctx, "tcp", string(want.address))
+	usesFree := errors.Is(err, syscall.EADDRINUSE) && want.yields
+	if usesFree {
 		host, _, _ := net.SplitHostPort(string(want.address))
-		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0")); err == nil {
-			log.Warn("another program uses the port; using a free one", "wanted", string(want.address),
-				"address", l.Addr().String(), "flag", want.flag)
-		}
+		l, err = listener.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	}
 	if err != nil {
 		return nil, listenError(err, want.address, want.flag)
+	}
+	if usesFree {
+		log.Warn("another program uses the port; using a free one",
+			"wanted", string(want.address), "address", l.Addr().String(), "flag", want.flag)
 	}
 	return patientListener{l.(*net.TCPListener), patience}, nil
 }
@@ -122,6 +123,7 @@ func (l patientListener) Accept() (net.Conn, error) {
 // loaded is the time at which the program started.
 var loaded = time.Now()
 
+// A patientConn is a connection whose writes fail if the client receives nothing for patience.
 type patientConn struct {
 	*net.TCPConn
 	patience time.Duration
@@ -151,7 +153,8 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 // within the last patience/30, so that many small writes share one deadline.
 func (c *patientConn) renew() error {
 	now := time.Since(loaded) // monotonic clock, which deadlines also use
-	if at := time.Duration(c.renewed.Load()); at > 0 && now-at < c.patience/30 {
+	renewed := time.Duration(c.renewed.Load())
+	if renewed > 0 && now-renewed < c.patience/30 {
 		return nil
 	}
 	err := c.TCPConn.SetWriteDeadline(time.Now().Add(c.patience))
@@ -230,123 +233,10 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// extend sets the read deadline according to what has arrived.
 func (b *patientBody) extend(now time.Time) {
 	earned := time.Duration(b.read/minRate) * time.Second
 	// SetReadDeadline fails only for the response recorders in tests, which have no deadlines.
 	_ = b.conn.SetReadDeadline(b.began.Add(b.patience + min(now.Sub(b.began), earned)))
 	b.extended = now
-}
-
-// ports holds the open listeners; all but http may be nil.
-type ports struct {
-	http, tls, mtls, ops, turn net.Listener
-}
-
-// suites are the cipher suites that BCP 195 recommends for TLS 1.2 (RFC 9325, section 4.2). They
-// have forward secrecy and authenticated encryption. TLS 1.3 has its own suites.
-var suites = []uint16{
-	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-}
-
-// start serves on all listeners.
-func (s *server) start(h http.Handler) {
-	public := newServer(h, s.log)
-	s.servers = append(s.servers, public)
-	go func() { s.failed <- public.Serve(s.ports.http) }()
-	if s.ports.tls != nil {
-		s.startTLS(h, s.ports.tls, tls.NoClientCert)
-	}
-	if s.ports.mtls != nil {
-		// Accept any certificate. The settings of the OAuth client decide whether it is valid.
-		s.startTLS(h, s.ports.mtls, tls.RequestClientCert)
-	}
-
-	if s.ports.ops != nil {
-		s.ops = newServer(ops{
-			config:   s.app.Config,
-			metrics:  s.metrics,
-			needs:    &dependencies{log: s.log, all: s.app.needs()},
-			stopping: &s.stopping,
-			version:  s.config.Version,
-		}.Handler(), s.log)
-		s.servers = append(s.servers, s.ops)
-		go func() { s.failed <- s.ops.Serve(s.ports.ops) }()
-	}
-}
-
-// startTLS serves HTTPS on a listener. auth sets whether the listener asks clients for a
-// certificate.
-func (s *server) startTLS(h http.Handler, l net.Listener, auth tls.ClientAuthType) {
-	secure := newServer(h, s.log)
-	secure.TLSConfig = s.certs.TLS()
-	secure.TLSConfig.CipherSuites, secure.TLSConfig.ClientAuth = suites, auth
-	s.servers = append(s.servers, secure)
-	go func() { s.failed <- secure.ServeTLS(l, "", "") }()
-}
-
-// openPorts opens all listeners. If some cannot be opened, it closes the others. The error names
-// all that cannot be opened, including those for media and SIP.
-//
-// If another program uses the default port of listen_tls or listen_ops, openPorts uses a free port
-// instead, unless the configuration sets the port or, for HTTPS, a certificate.
-func openPorts(ctx context.Context, c Config, log *slog.Logger) (p ports, err error) {
-	conf := c.Config
-	var errs []error
-	open := func(address config.HostPort, flag string, yields bool) net.Listener {
-		l, err := listen(ctx, wanted{address: address, flag: flag, yields: yields}, log)
-		errs = append(errs, err)
-		return l
-	}
-
-	p.http = open(conf.Listen, "--listen", false)
-	p.tls = open(conf.TLSAddress(), "--listen-tls", conf.ListenTLS == config.Auto && conf.LocalCertificate())
-	p.mtls = open(conf.ListenMTLS, "--listen-mtls", false)
-	p.ops = open(conf.ListenOps, "--listen-ops", !c.IsSet("listen_ops"))
-	p.turn = open(conf.ListenTURN, "--listen-turn", false)
-	if errors.Join(errs...) == nil {
-		return p, nil
-	}
-
-	if conf.ListenMedia != config.Auto {
-		errs = append(errs, probe(ctx, conf.ListenMedia, "--listen-media"))
-	}
-	errs = append(errs, probe(ctx, conf.ListenSIP, "--listen-sip"))
-	if conf.ListenSIPS != config.Off {
-		l, err := listenSIPS(ctx, conf.ListenSIPS)
-		if err == nil {
-			err = l.Close()
-		}
-		errs = append(errs, err)
-	}
-	errs = append(errs, p.close())
-	return p, errors.Join(errs...)
-}
-
-// probe returns an error if an address for UDP and TCP cannot be listened on.
-func probe(ctx context.Context, address config.HostPort, flag string) error {
-	if address == config.Off {
-		return nil
-	}
-	udp, tcp, err := listenBoth(ctx, address)
-	if err != nil {
-		return listenError(err, address, flag)
-	}
-	return errors.Join(udp.Close(), tcp.Close())
-}
-
-func (p ports) close() (err error) {
-	for _, l := range []net.Listener{p.http, p.tls, p.mtls, p.ops, p.turn} {
-		if l != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}
-	return err
-}
-
-func portIn(l net.Listener) string {
-	if l == nil {
-		return "8443"
-	}
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -55,10 +55,12 @@ func (m mailbox) local(h web.Handler) http.Handler {
 
 		if err != nil {
 			web.LogInternal(r, m.log, err)
-			v := m.view(r)
-			_ = templates.Write(w, templates.Error{Title: v.Words.Say("error.internal"),
-				RequestID: web.RequestID(r.Context())},
-				templates.Options{Status: http.StatusInternalServerError, View: v})
+			view := m.view(r)
+			page := templates.Error{
+				Title:     view.Words.Say("error.internal"),
+				RequestID: web.RequestID(r.Context()),
+			}
+			_ = templates.Write(w, page, templates.Options{Status: http.StatusInternalServerError, View: view})
 		}
 	})
 }

@@ -35,8 +35,14 @@ func (c recordingsCallers) caller(r *http.Request) (recordings.Owner, error) {
 	if c.pages != nil && r.Header.Get("Authorization") == "" {
 		projectID := r.PathValue("AccountSid")
 		operatorID, err := c.pages.Caller(r, projectID)
-		return recordings.Owner{ProjectID: projectID, Maker: makerOf(revocation.Key, operatorID),
-			OperatorID: operatorID}, err
+		if err != nil {
+			return recordings.Owner{}, err
+		}
+		return recordings.Owner{
+			ProjectID:  projectID,
+			Maker:      makerOf(revocation.Key, operatorID),
+			OperatorID: operatorID,
+		}, nil
 	}
 	return recordings.Owner{}, problem.NoCredentials().Telling("neither an API key nor a token was sent")
 }

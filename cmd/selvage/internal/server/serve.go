@@ -1,18 +1,15 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,9 +19,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
-	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -70,13 +65,19 @@ type Config struct {
 func Serve(ctx context.Context, c Config) (err error) {
 	conf := c.Config
 	ctx = audit.With(ctx, &audit.Origin{Actor: audit.Actor{Kind: audit.System}})
-	s := &server{config: c, level: new(slog.LevelVar), metrics: newMetrics(c.Version), failed: make(chan error, 4)}
+	s := &server{
+		config:  c,
+		level:   new(slog.LevelVar),
+		metrics: newMetrics(c.Version),
+		failed:  make(chan error, 4),
+	}
 	s.notifySignals()
 	defer signal.Stop(s.signals)
 
 	s.level.Set(slog.Level(conf.Log.Level))
 	s.log = console.NewLogger(c.Stderr, conf.Log.Format, s.level)
-	slog.SetDefault(console.NewLogger(c.Stderr, conf.Log.Format, slog.LevelError)) // for libraries that take no logger
+	// Libraries that take no logger use the default one.
+	slog.SetDefault(console.NewLogger(c.Stderr, conf.Log.Format, slog.LevelError))
 
 	tracer, err := traces(ctx, c, s.log)
 	if err != nil {
@@ -93,7 +94,8 @@ func Serve(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	defer lock.Close()
-	if s.ports, err = openPorts(ctx, c, s.log); err != nil {
+	s.ports, err = openPorts(ctx, c, s.log)
+	if err != nil {
 		return err
 	}
 
@@ -105,7 +107,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	for _, warning := range conf.Warnings() {
 		s.log.Warn(warning, "public_url", w.Public, "auth_url", w.Auth)
 	}
-	if s.app, err = Open(ctx, conf, w, Options{
+	s.app, err = Open(ctx, conf, w, Options{
 		Log:     s.log,
 		observe: s.metrics.event,
 		mails:   s.metrics.mail,
@@ -114,40 +116,50 @@ func Serve(ctx context.Context, c Config) (err error) {
 		version: c.Version,
 		tracer:  tracer,
 		serves:  true,
-	}); err != nil {
+	})
+	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
+	if err := s.prepare(ctx); err != nil {
+		return errors.Join(err, s.ports.close(), s.app.Close())
+	}
+	err = s.run(ctx)
+	return errors.Join(err, s.app.Close())
+}
 
+// prepare checks the clock, and opens what only a server needs: calls, deliverers, certificates and
+// the TURN server.
+func (s *server) prepare(ctx context.Context) (err error) {
 	if err := clock.Source(s.app.Store.Clock).Check(ctx, s.log); err != nil {
-		return errors.Join(err, s.app.Close(), s.ports.close())
+		return err
 	}
 
 	s.app.buildRelay(s.log, s.metrics.message)
 	s.app.joinNodes(s.metrics.calls.answered, s.log)
 	if err := s.app.openCalls(ctx, &s.metrics.calls, s.log); err != nil {
-		return errors.Join(err, s.app.Close(), s.ports.close())
+		return err
 	}
 
 	s.app.buildDeliverers(s.log, s.metrics.webhook, s.metrics.logout, s.metrics.callback)
 	s.metrics.watch(s.app)
 	if s.ports.tls != nil || s.ports.mtls != nil {
-		if s.certs, err = openCertificates(conf, s.app, s.log); err != nil {
-			return errors.Join(err, s.ports.close(), s.app.Close())
+		s.certs, err = openCertificates(s.config.Config, s.app, s.log)
+		if err != nil {
+			return err
 		}
 		s.metrics.watchCertificates(s.certs)
 	}
 
 	if err := s.secureSIP(); err != nil {
-		return errors.Join(err, s.ports.close(), s.app.Close())
+		return err
 	}
 	if s.ports.turn != nil {
 		if err := s.openTURN(); err != nil {
-			return errors.Join(err, s.ports.close(), s.app.Close())
+			return err
 		}
 		s.metrics.watchTURN(s.turn)
 	}
-	err = s.run(ctx)
-	return errors.Join(err, s.app.Close())
+	return nil
 }
 
 // A created describes what a start created and people need to see. Its fields may be "".
@@ -161,7 +173,8 @@ func (a *App) create(ctx context.Context) (c created, err error) {
 	if err := a.bootstrap(ctx); err != nil {
 		return c, err
 	}
-	if c.demo, err = a.Demo.FirstRun(ctx); err != nil {
+	c.demo, err = a.Demo.FirstRun(ctx)
+	if err != nil {
 		return c, err
 	}
 	if err := a.Demo.Open(ctx); err != nil {
@@ -230,8 +243,12 @@ func (s *server) run(ctx context.Context) error {
 	if c, ok := s.certs.(challenged); ok {
 		handler = c.Handler(handler)
 	}
-	handler = s.app.tracer.Handler(strictTransport(s.app.Config, patientBodies(handler, patience)))
-	s.start(s.letGo(s.app.proxies.Handler(web.Outer(handler, s.log, s.metrics.request))))
+	handler = patientBodies(handler, patience)
+	handler = strictTransport(s.app.Config, handler)
+	handler = s.app.tracer.Handler(handler)
+	handler = web.Outer(handler, s.log, s.metrics.request)
+	handler = s.app.proxies.Handler(handler)
+	s.start(s.letGo(handler))
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}
@@ -256,99 +273,14 @@ func (s *server) deferredWork() []func(context.Context) {
 		func(ctx context.Context) { backupRunner{a}.run(ctx, s.log) },
 		func(ctx context.Context) { a.count(ctx, s.log) },
 		installationPages{a}.keepExamined,
-		a.webhooks.Run, a.logouts.Run, a.callbacks.Run, a.Post.Run,
+		a.webhooks.Run,
+		a.logouts.Run,
+		a.callbacks.Run,
+		a.Post.Run,
 		func(ctx context.Context) {
 			a.Fabric.Presence.Watch(ctx, func(err error) {
 				s.log.Error("checking for stale presence", "error", err)
 			})
 		},
-	}
-}
-
-// running returns the addresses of the server, in the form that is written to run.json.
-func (s *server) running() datadir.Running {
-	r := datadir.Running{
-		PID:       os.Getpid(),
-		HTTP:      "http://" + s.ports.http.Addr().String(),
-		PublicURL: s.app.Where.Public,
-		AuthURL:   s.app.Where.Auth,
-	}
-	if s.ports.tls != nil {
-		r.HTTPS = "https://" + s.ports.tls.Addr().String()
-	}
-	if s.ports.mtls != nil {
-		r.MTLS = "https://" + s.ports.mtls.Addr().String()
-	}
-	if s.ports.ops != nil {
-		r.Ops = "http://" + s.ports.ops.Addr().String()
-	}
-	if s.turn != nil {
-		r.TURN = s.turn.URL()
-	}
-
-	if s.app.sip != nil {
-		plain, secure := s.app.sip.Ports()
-		r.SIP = withPort(s.app.Config.ListenSIP, plain)
-		r.SIPS = withPort(s.app.Config.ListenSIPS, secure)
-	}
-	if s.app.engine != nil {
-		host, _, _ := net.SplitHostPort(string(s.app.Config.MediaListener()))
-		r.Media = net.JoinHostPort(host, strconv.Itoa(s.app.engine.Port()))
-		r.Probe = s.app.engine.Probe()
-	}
-	return r
-}
-
-// withPort returns an address with the port that is in use, or "" if port is 0.
-func withPort(address config.HostPort, port int) string {
-	if port == 0 {
-		return ""
-	}
-	host, _, _ := net.SplitHostPort(string(address))
-	return net.JoinHostPort(host, strconv.Itoa(port))
-}
-
-// sweep deletes expired data at startup and every minute. It also calls finishResealing.
-func (a *App) sweep(ctx context.Context, log *slog.Logger) {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
-
-	var pruned time.Time // the last day on which the audit trail was pruned
-	for {
-		var err error
-		if keep := time.Duration(a.Config.Audit.Keep); keep > 0 {
-			if until := time.Now().Add(-keep).UTC().Truncate(span.Day); until.After(pruned) {
-				pruned, err = until, a.Store.PruneAudit(ctx, until)
-			}
-		}
-
-		names := cmp.Or(time.Duration(a.Config.Audit.Keep), fabric.DeletedNamesFor)
-		err = errors.Join(err, a.Fabric.Subscribers.ForgetDeletedNames(ctx, time.Now().Add(-names)))
-
-		err = errors.Join(err, a.finishResealing(ctx, log))
-
-		if keep := time.Duration(a.Config.Calls.Keep); keep > 0 {
-			until := time.Now().Add(-keep)
-			err = errors.Join(err, a.CallRecords.Prune(ctx, until), a.Store.PruneRooms(ctx, until))
-		}
-
-		if keep := time.Duration(a.Config.Messages.Keep); keep > 0 {
-			err = errors.Join(err, a.Chat.Prune(ctx, time.Now().Add(-keep)))
-		}
-
-		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),
-			a.Fabric.Deliveries.Sweep(ctx), a.Operators.Sweep(ctx), a.IDP.Letters.Sweep(ctx), a.Store.SweepCounts(ctx))
-		if a.Recordings != nil {
-			err = errors.Join(err, a.Recordings.Sweep(ctx))
-		}
-		if err != nil && ctx.Err() == nil {
-			log.Error("deleting expired rows", "error", err)
-		}
-
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 	}
 }

@@ -18,23 +18,33 @@ func TestRelayURL(t *testing.T) {
 		return config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto, Data: dir}
 	}
 
+	off := config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off}
+	auto := config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto}
+	behindProxy := off
+	behindProxy.FabricHost = "puc.pbx.example:443"
+
 	tests := []struct {
-		name string
-		w    config.Where
-		want string
+		name  string
+		where config.Where
+		want  string
 	}{
-		{"off", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off}, "1", "2"), ""},
-		{"off, behind a proxy", config.Locate(
-			config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off, FabricHost: "puc.pbx.example:443"},
-			"1", "2"), "wss://puc.pbx.example:443"},
-		{"auto", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto}, "1", "2"),
-			"wss://puc.localhost:2"},
-		{"a command, with a server without HTTPS", config.LocateRunning(running("")), ""},
-		{"a command, with a server", config.LocateRunning(running("https://127.0.0.1:3")), "wss://puc.localhost:3"},
+		{name: "off", where: config.Locate(off, "1", "2"), want: ""},
+		{name: "off, behind a proxy", where: config.Locate(behindProxy, "1", "2"), want: "wss://puc.pbx.example:443"},
+		{name: "auto", where: config.Locate(auto, "1", "2"), want: "wss://puc.localhost:2"},
+		{
+			name:  "a command, with a server without HTTPS",
+			where: config.LocateRunning(running("")),
+			want:  "",
+		},
+		{
+			name:  "a command, with a server",
+			where: config.LocateRunning(running("https://127.0.0.1:3")),
+			want:  "wss://puc.localhost:3",
+		},
 	}
 
 	for _, tt := range tests {
-		a := &App{Config: config.Config{Services: config.Services(config.AllServices)}, Where: tt.w}
+		a := &App{Config: config.Config{Services: config.Services(config.AllServices)}, Where: tt.where}
 		got := ""
 		for _, l := range a.links() {
 			if l.Title == "Relay" {
