@@ -20,27 +20,42 @@ type client struct {
 // clientFields maps the members of a client in files to its fields.
 func clientFields(c *client) []field {
 	return []field{
-		{"name", &c.Name}, {"type", &c.Type}, {"profile", &c.Profile}, {"auth_method", &c.AuthMethod},
+		{"name", &c.Name},
+		{"type", &c.Type},
+		{"profile", &c.Profile},
+		{"auth_method", &c.AuthMethod},
 		{"first_party", &c.FirstParty},
-		{"pkce", &c.PKCE}, {"redirect_uris", &c.RedirectURIs}, {"post_logout_redirect_uris", &c.LogoutURIs},
+		{"pkce", &c.PKCE},
+		{"redirect_uris", &c.RedirectURIs},
+		{"post_logout_redirect_uris", &c.LogoutURIs},
 		{"grants", &c.Grants},
-		{"scopes", &c.Scopes}, {"access_token", &c.AccessToken}, {"id_token_alg", &c.IDTokenAlg},
+		{"scopes", &c.Scopes},
+		{"access_token", &c.AccessToken},
+		{"id_token_alg", &c.IDTokenAlg},
 		{"response_types", &c.ResponseTypes},
-		{"jwks", &c.JWKS}, {"jwks_uri", &c.JWKSURI}, {"subject_type", &c.SubjectType},
+		{"jwks", &c.JWKS},
+		{"jwks_uri", &c.JWKSURI},
+		{"subject_type", &c.SubjectType},
 		{"sector_identifier_uri", &c.SectorURI},
-		{"userinfo_signed_response_alg", &c.UserinfoAlg}, {"resources", &c.Resources}, {"require_acr", &c.RequireACR},
-		{"brand_color", &c.BrandColor}, {"logo", &c.Logo}, {"dark_logo", &c.DarkLogo},
-		{"tos_uri", &c.TermsURI}, {"policy_uri", &c.PolicyURI},
+		{"userinfo_signed_response_alg", &c.UserinfoAlg},
+		{"resources", &c.Resources},
+		{"require_acr", &c.RequireACR},
+		{"brand_color", &c.BrandColor},
+		{"logo", &c.Logo},
+		{"dark_logo", &c.DarkLogo},
+		{"tos_uri", &c.TermsURI},
+		{"policy_uri", &c.PolicyURI},
 		{"require_pushed_authorization_requests", &c.RequirePushed},
 		{"require_signed_request_object", &c.RequireObject},
-		{"request_object_signing_alg", &c.RequestObjectAlg}, {"request_uris", &c.RequestURIs},
+		{"request_object_signing_alg", &c.RequestObjectAlg},
+		{"request_uris", &c.RequestURIs},
 		{"authorization_signed_response_alg", &c.ResponseAlg},
 		{"dpop_bound_access_tokens", &c.DPoPBound},
-
 		{"tls_client_certificate_bound_access_tokens", &c.CertificateBound},
 		{"tls_client_auth_subject_dn", &c.CertificateSubject.DN},
 		{"tls_client_auth_san_dns", &c.CertificateSubject.DNS},
-		{"tls_client_auth_san_uri", &c.CertificateSubject.URI}, {"tls_client_auth_san_ip", &c.CertificateSubject.IP},
+		{"tls_client_auth_san_uri", &c.CertificateSubject.URI},
+		{"tls_client_auth_san_ip", &c.CertificateSubject.IP},
 		{"tls_client_auth_san_email", &c.CertificateSubject.Email},
 		{"backchannel_logout_uri", &c.BackchannelLogoutURI},
 		{"backchannel_logout_session_required", &c.BackchannelLogoutSession},
@@ -76,15 +91,17 @@ func (d *Declarer) clients() noun[client] {
 
 		update: func(ctx context.Context, _ string, old, c client) error {
 			if c.Type != old.Type {
-				return problem.BadParam(
-					"type", "a client's type %s cannot be changed; use another name to create a new client", old.Type)
+				return problem.BadParam("type",
+					"a client's type %s cannot be changed; use another name to create a new client", old.Type)
 			}
 			logos := d.changedLogos(logoNames(old.Logo, old.DarkLogo), logoNames(c.Logo, c.DarkLogo))
 			c.Logo, c.DarkLogo = old.Logo, old.DarkLogo // logos sets them
 			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client, logos)
 		},
 
-		remove: func(ctx context.Context, _ string, c client) error { return d.c.IDP.Clients.Delete(ctx, c.ID) },
+		remove: func(ctx context.Context, _ string, c client) error {
+			return d.c.IDP.Clients.Delete(ctx, c.ID)
+		},
 	}
 }
 
@@ -92,15 +109,17 @@ func (d *Declarer) clients() noun[client] {
 func (d *Declarer) createClient(ctx context.Context, c idp.Client) (made, error) {
 	logos := d.changedLogos(nil, logoNames(c.Logo, c.DarkLogo))
 	c.Logo, c.DarkLogo = "", ""
-	one, secret, err := d.c.IDP.Clients.Create(ctx, c)
-	m := made{id: one.ID, secret: secret}
-	if err != nil || len(logos) == 0 {
-		return m, err
+	created, secret, err := d.c.IDP.Clients.Create(ctx, c)
+	if err != nil {
+		return made{}, err
 	}
-	if _, err := d.c.IDP.Clients.SetLogos(ctx, one.ID, logos); err != nil {
-		return m, errors.Join(err, d.c.IDP.Clients.Delete(ctx, one.ID)) // create no client without its logo
+	if len(logos) > 0 {
+		_, err := d.c.IDP.Clients.SetLogos(ctx, created.ID, logos)
+		if err != nil { // create no client without its logo
+			return made{}, errors.Join(err, d.c.IDP.Clients.Delete(ctx, created.ID))
+		}
 	}
-	return m, nil
+	return made{id: created.ID, secret: secret}, nil
 }
 
 // listClients returns the clients of a project, except clients that registered themselves. A
@@ -109,17 +128,20 @@ func (d *Declarer) listClients(ctx context.Context, projectID string) (all []cli
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return d.c.IDP.Clients.List(ctx, projectID, q)
 	})
-	for _, c := range found {
-		if c.RegisteredBy != "" {
+	if err != nil {
+		return nil, err
+	}
+	for _, stored := range found {
+		if stored.RegisteredBy != "" {
 			continue
 		}
-		one := client{Client: c, PKCE: "required"}
-		if c.PKCEOptional {
-			one.PKCE = "optional"
+		c := client{Client: stored, PKCE: "required"}
+		if stored.PKCEOptional {
+			c.PKCE = "optional"
 		}
-		all = append(all, one)
+		all = append(all, c)
 	}
-	return all, err
+	return all, nil
 }
 
 // settle normalizes PKCE, grants and scopes to the form in which they are stored.

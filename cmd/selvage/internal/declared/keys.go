@@ -13,9 +13,10 @@ import (
 
 // A key is an API key as files describe it.
 type key struct {
-	ID, Name string
-	Scopes   []string
-	Expires  string // a day or a time; "" means never
+	ID      string
+	Name    string
+	Scopes  []string
+	Expires string // a day or a time; "" means never
 }
 
 // keys describes API keys. Pruning a key revokes it.
@@ -24,7 +25,11 @@ func (d *Declarer) keys() noun[key] {
 		kind: "key",
 		by:   "name",
 		fields: func(k *key) []field {
-			return []field{{"name", &k.Name}, {"scopes", &k.Scopes}, {"expires_at", &k.Expires}}
+			return []field{
+				{"name", &k.Name},
+				{"scopes", &k.Scopes},
+				{"expires_at", &k.Expires},
+			}
 		},
 
 		id:     func(k key) string { return k.ID },
@@ -38,8 +43,11 @@ func (d *Declarer) keys() noun[key] {
 		},
 
 		create: func(ctx context.Context, projectID string, k key) (made, error) {
-			one, secret, err := d.c.Fabric.APIKeys.Create(ctx, projectID, k.input(key{}), nil)
-			return made{id: one.ID, secret: secret}, err
+			created, secret, err := d.c.Fabric.APIKeys.Create(ctx, projectID, k.input(key{}), nil)
+			if err != nil {
+				return made{}, err
+			}
+			return made{id: created.ID, secret: secret}, nil
 		},
 
 		update: func(ctx context.Context, projectID string, old, k key) error {
@@ -58,32 +66,34 @@ func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, e
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return d.c.Fabric.APIKeys.List(ctx, projectID, q)
 	})
-
-	for _, k := range found {
-		if !k.Revoked.IsZero() {
-			continue
-		}
-		one := key{ID: k.ID, Name: k.Name}
-		for _, s := range k.Scopes {
-			one.Scopes = append(one.Scopes, string(s))
-		}
-		if !k.Expires.IsZero() {
-			one.Expires = k.Expires.UTC().Format(time.RFC3339)
-		}
-		all = append(all, one)
+	if err != nil {
+		return nil, err
 	}
 
-	return all, err
+	for _, stored := range found {
+		if !stored.Revoked.IsZero() {
+			continue
+		}
+		k := key{ID: stored.ID, Name: stored.Name}
+		for _, scope := range stored.Scopes {
+			k.Scopes = append(k.Scopes, string(scope))
+		}
+		if !stored.Expires.IsZero() {
+			k.Expires = stored.Expires.UTC().Format(time.RFC3339)
+		}
+		all = append(all, k)
+	}
+	return all, nil
 }
 
 // settle normalizes the scopes and the expiry to the form in which they are stored.
 func (k *key) settle() error {
 	for i, name := range k.Scopes {
-		s, ok := fabric.ParseScope(name)
+		scope, ok := fabric.ParseScope(name)
 		if !ok {
 			return problem.BadParam("scopes", "unknown scope %q; known are %s", name, joinSorted(fabric.Scopes()))
 		}
-		k.Scopes[i] = string(s)
+		k.Scopes[i] = string(scope)
 	}
 
 	if k.Expires == "" || k.Expires == "never" {
@@ -92,8 +102,8 @@ func (k *key) settle() error {
 	}
 
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if at, err := time.Parse(layout, k.Expires); err == nil {
-			k.Expires = at.UTC().Format(time.RFC3339)
+		if expires, err := time.Parse(layout, k.Expires); err == nil {
+			k.Expires = expires.UTC().Format(time.RFC3339)
 			return nil
 		}
 	}

@@ -19,20 +19,24 @@ func (d *Declarer) readLogos(ctx context.Context, p project) error {
 	return errors.Join(errs...)
 }
 
+// readEntryLogos replaces the paths of logos in an entry.
 func (d *Declarer) readEntryLogos(ctx context.Context, e entry) error {
 	for _, theme := range brand.Themes {
 		for i, m := range e.members {
-			if m.key.Value != theme.Param() || m.value.Kind != yaml.ScalarNode || m.value.Value == "" {
+			if m.key.Value != theme.Param() {
 				continue
 			}
-			at := e.at(m.value, m.key.Value)
-			raw, err := d.c.ReadFile(m.value.Value)
-			if err != nil {
-				return at.errorf("%v", err)
+			if m.value.Kind != yaml.ScalarNode || m.value.Value == "" {
+				continue
 			}
-			logo, err := brand.MakeLogo(ctx, theme.Param(), raw)
+			place := e.at(m.value, m.key.Value)
+			picture, err := d.c.ReadFile(m.value.Value)
 			if err != nil {
-				return at.wrap(err)
+				return place.errorf("%v", err)
+			}
+			logo, err := brand.MakeLogo(ctx, theme.Param(), picture)
+			if err != nil {
+				return place.wrap(err)
 			}
 
 			d.logos[logo.Name] = logo
@@ -46,15 +50,16 @@ func (d *Declarer) readEntryLogos(ctx context.Context, e entry) error {
 
 // changedLogos returns the logos to set, given the old and new names.
 func (d *Declarer) changedLogos(old, now map[brand.Theme]string) brand.Logos {
-	all := make(brand.Logos)
+	logos := make(brand.Logos)
 	for theme, name := range now {
 		if old[theme] != name {
-			all[theme] = d.logos[name] // the zero value removes the logo
+			logos[theme] = d.logos[name] // the zero value removes the logo
 		}
 	}
-	return all
+	return logos
 }
 
+// logoNames returns the names of logos by their theme.
 func logoNames(light, dark string) map[brand.Theme]string {
 	return map[brand.Theme]string{brand.Light: light, brand.Dark: dark}
 }

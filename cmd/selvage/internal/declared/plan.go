@@ -33,22 +33,30 @@ type target struct {
 
 // things compares a project's things of one kind with the entries of a file.
 type things[T any] struct {
-	d       *Declarer
-	n       noun[T]
-	p       *target
-	there   []T
-	taken   map[string]place // entries seen so far, by ID or name
-	matched map[string]bool  // IDs of the existing things that the file names
+	d        *Declarer
+	n        noun[T]
+	p        *target
+	existing []T
+	taken    map[string]place // entries seen so far, by ID or name
+	matched  map[string]bool  // IDs of the existing things that the file names
 }
 
 // plan returns a step for each entry that differs from the project. With prune, it also returns
 // removals of things that were created from a file but are no longer in this file. Removals are
 // separate because they are done last.
-func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries []entry,
-	prune bool) (steps, removals []Step, err error) {
-	ts := &things[T]{d: d, n: n, p: p, taken: make(map[string]place), matched: make(map[string]bool)}
+func plan[T any](
+	ctx context.Context, d *Declarer, n noun[T], p *target, entries []entry, prune bool,
+) (steps, removals []Step, err error) {
+	ts := &things[T]{
+		d:       d,
+		n:       n,
+		p:       p,
+		taken:   make(map[string]place),
+		matched: make(map[string]bool),
+	}
 	if p.id != "" {
-		if ts.there, err = n.list(ctx, p.id); err != nil {
+		ts.existing, err = n.list(ctx, p.id)
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -56,18 +64,24 @@ func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries
 	var errs []error
 	for _, e := range entries {
 		s, err := ts.compare(ctx, e)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		if s != nil {
 			steps = append(steps, *s)
 		}
-		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	if !prune || n.stays {
+		return steps, nil, nil
 	}
 
-	if err := errors.Join(errs...); err != nil || !prune || n.stays {
-		return steps, nil, err
-	}
-
-	for _, t := range ts.there {
-		if id := n.id(t); !ts.matched[id] && slices.Contains(p.marks, id) {
+	for _, t := range ts.existing {
+		id := n.id(t)
+		if !ts.matched[id] && slices.Contains(p.marks, id) {
 			removals = append(removals, ts.removal(t))
 		}
 	}
@@ -76,25 +90,24 @@ func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries
 
 // compare returns the step that an entry requires, or nil if the project already matches the entry.
 func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
-	said := ts.n.fresh()
-	err := e.read(ts.n.fields(&said), ts.d.c.Suggest, "id")
+	described := ts.n.fresh()
+	err := e.read(ts.n.fields(&described), ts.d.c.Suggest, "id")
 	if err != nil {
 		return nil, err
 	}
-	if err := ts.n.settle(&said); err != nil {
+	if err := ts.n.settle(&described); err != nil {
 		return nil, e.blame(err)
 	}
 
-	old, err := ts.find(e, said)
+	old, err := ts.find(e, described)
 	if err != nil {
 		return nil, err
 	}
-
 	if old == nil {
-		if err := ts.n.check(ctx, said, true); err != nil {
+		if err := ts.n.check(ctx, described, true); err != nil {
 			return nil, e.blame(err)
 		}
-		return ts.creation(e, said), nil
+		return ts.creation(e, described), nil
 	}
 
 	// Apply the entry to the existing thing. Members that the entry does not name keep their
@@ -116,23 +129,25 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 		return nil, e.blame(err)
 	}
 
-	was, is := *old, now
+	before := *old
 	return &Step{
 		Action:  Update,
 		Kind:    ts.n.kind,
 		Project: ts.p.name,
-		Name:    ts.n.name(is),
-		ID:      ts.n.id(is),
+		Name:    ts.n.name(now),
+		ID:      ts.n.id(now),
 		Changes: changes,
 		place:   e.place,
-		do:      func(ctx context.Context) (made, error) { return made{}, ts.n.update(ctx, ts.p.id, was, is) },
+		do: func(ctx context.Context) (made, error) {
+			return made{}, ts.n.update(ctx, ts.p.id, before, now)
+		},
 	}, nil
 }
 
 // find returns the existing thing that an entry describes, found by ID or by name. It returns nil
 // if nothing has that name yet. An unknown ID is an error.
-func (ts *things[T]) find(e entry, said T) (found *T, err error) {
-	name := ts.n.name(said)
+func (ts *things[T]) find(e entry, described T) (found *T, err error) {
+	name := ts.n.name(described)
 	id := e.member("id")
 	if name == "" && id == nil {
 		return nil, e.errorf("%s is required, because it identifies the entry", ts.n.by)
@@ -148,15 +163,19 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	}
 
 	ts.taken[key] = e.place
-	for _, t := range ts.there {
-		if id != nil && ts.n.id(t) != id.Value || id == nil && ts.n.name(t) != name {
+	isMeant := func(old T) bool { return ts.n.name(old) == name }
+	if id != nil {
+		isMeant = func(old T) bool { return ts.n.id(old) == id.Value }
+	}
+	for _, old := range ts.existing {
+		if !isMeant(old) {
 			continue
 		}
 		if found != nil {
 			return nil, e.errorf("several have the %s %s; set id to choose one", ts.n.by, name)
 		}
-		found = &t
-		ts.matched[ts.n.id(t)] = true
+		found = &old
+		ts.matched[ts.n.id(old)] = true
 	}
 
 	if found == nil && id != nil {
@@ -166,19 +185,19 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 }
 
 // creation returns the step that creates and marks a thing.
-func (ts *things[T]) creation(e entry, said T) *Step {
+func (ts *things[T]) creation(e entry, described T) *Step {
 	fresh := ts.n.fresh()
 	return &Step{
 		Action:  Create,
 		Kind:    ts.n.kind,
 		Project: ts.p.name,
-		Name:    ts.n.name(said),
+		Name:    ts.n.name(described),
 		place:   e.place,
-		Changes: differences(ts.n.fields(&fresh), ts.n.fields(&said)),
+		Changes: differences(ts.n.fields(&fresh), ts.n.fields(&described)),
 		do: func(ctx context.Context) (made, error) {
-			m, err := ts.n.create(ctx, ts.p.id, said)
+			m, err := ts.n.create(ctx, ts.p.id, described)
 			if err != nil {
-				return m, err
+				return made{}, err
 			}
 			return m, ts.d.c.Store.MarkDeclared(ctx, ts.p.id, m.id)
 		},

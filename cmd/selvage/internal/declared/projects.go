@@ -13,7 +13,7 @@ import (
 // the steps also remove things that were created from a file but are no longer in this file.
 // Projects are never removed.
 func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step, err error) {
-	all, err := page.Every(ctx, d.c.Fabric.Projects.List)
+	existing, err := page.Every(ctx, d.c.Fabric.Projects.List)
 	if err != nil {
 		return nil, err
 	}
@@ -21,17 +21,17 @@ func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step,
 	var errs []error
 	taken := make(map[string]place)
 	for _, p := range f.projects {
-		some, err := d.planProject(ctx, p, all, taken, prune)
+		needed, err := d.planProject(ctx, p, existing, taken, prune)
 		errs = append(errs, err)
-		steps = append(steps, some...)
+		steps = append(steps, needed...)
 	}
-
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
 	return steps, nil
 }
 
+// projectFields maps the members of a project in files to its fields.
 func projectFields(p *fabric.Project) []field {
 	fields := []field{{"logo", &p.Logo}, {"dark_logo", &p.DarkLogo}}
 	for _, f := range fabric.ProjectFields {
@@ -53,18 +53,21 @@ func freshProject() fabric.Project {
 }
 
 // planProject returns the steps for a project and everything in it.
-func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Project,
-	taken map[string]place, prune bool) ([]Step, error) {
-	old, err := findProject(p, all, taken)
+func (d *Declarer) planProject(
+	ctx context.Context, p project, existing []fabric.Project, taken map[string]place, prune bool,
+) ([]Step, error) {
+	old, err := findProject(p, existing, taken)
 	if err != nil {
 		return nil, err
 	}
 
-	was := freshProject()
+	before := freshProject()
 	t := &target{}
 	if old != nil {
-		was, t.id = *old, old.ID
-		if t.marks, err = d.c.Store.ListDeclared(ctx, t.id); err != nil {
+		before = *old
+		t.id = old.ID
+		t.marks, err = d.c.Store.ListDeclared(ctx, t.id)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -72,50 +75,56 @@ func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Proj
 	if err := d.readLogos(ctx, p); err != nil {
 		return nil, err
 	}
-	now := was
+	now := before
 	names := append([]string{"id"}, lists...)
 	if err := p.read(projectFields(&now), d.c.Suggest, names...); err != nil {
 		return nil, err
 	}
 
 	t.name = now.Name
-	change := was.ChangeTo(now)
+	change := before.ChangeTo(now)
 	change.Name = &now.Name // a new project needs a name
 	if err := change.Check(); err != nil {
 		return nil, p.blame(err)
 	}
 
 	steps := d.projectStep(p, t, old, now)
-	some, err := d.planThings(ctx, p, t, prune)
-	return append(steps, some...), err
+	contents, err := d.planThings(ctx, p, t, prune)
+	if err != nil {
+		return nil, err
+	}
+	return append(steps, contents...), nil
 }
 
 // findProject returns the existing project that an entry describes, or nil if there is none
 // yet.
-func findProject(p project, all []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
+func findProject(p project, existing []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
 	id, name := p.member("id"), p.member("name")
 	if id == nil && name == nil {
 		return nil, p.errorf("name is required, because it identifies the entry")
 	}
 
-	// Two entries must not describe the same project.
-	by, value := "name", name
+	member, value := "name", name
+	isMeant := func(old fabric.Project) bool { return old.Name == value.Value }
 	if id != nil {
-		by, value = "id", id
+		member, value = "id", id
+		isMeant = func(old fabric.Project) bool { return old.ID == value.Value }
 	}
-	if other, twice := taken[by+value.Value]; twice {
-		return nil, p.errorf("another entry in line %d has the same %s", other.node.Line, by)
+	// Two entries must not describe the same project.
+	key := member + value.Value
+	if other, twice := taken[key]; twice {
+		return nil, p.errorf("another entry in line %d has the same %s", other.node.Line, member)
 	}
 
-	taken[by+value.Value] = p.place
-	for _, one := range all {
-		if id != nil && one.ID != id.Value || id == nil && one.Name != name.Value {
+	taken[key] = p.place
+	for _, old := range existing {
+		if !isMeant(old) {
 			continue
 		}
 		if found != nil {
 			return nil, p.errorf("several projects have this name; set id to choose one")
 		}
-		found = &one
+		found = &old
 	}
 
 	if found == nil && id != nil {
@@ -126,12 +135,18 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 
 // projectStep returns the step for the project itself, if it differs.
 func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fabric.Project) []Step {
-	s := Step{Action: Update, Kind: "project", Project: now.Name, Name: now.Name, ID: t.id, place: p.place}
+	s := Step{
+		Action:  Create,
+		Kind:    "project",
+		Project: now.Name,
+		Name:    now.Name,
+		ID:      t.id,
+		place:   p.place,
+	}
 	base := freshProject()
 	if old != nil {
+		s.Action = Update
 		base = *old
-	} else {
-		s.Action = Create
 	}
 
 	s.Changes = differences(projectFields(&base), projectFields(&now))
@@ -145,7 +160,8 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 			if err != nil {
 				return m, err
 			}
-			t.id, m.id = created.ID, created.ID
+			t.id = created.ID
+			m.id = created.ID
 			if len(s.Changes) == 1 { // the name is the only change, and every creation has it
 				return m, nil
 			}
@@ -157,7 +173,6 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 		}
 		return m, nil
 	}
-
 	return []Step{s}
 }
 
@@ -165,8 +180,10 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 func (d *Declarer) planThings(ctx context.Context, p project, t *target, prune bool) ([]Step, error) {
 	var steps, removals []Step
 	var errs []error
-	add := func(some, gone []Step, err error) {
-		steps, removals, errs = append(steps, some...), append(removals, gone...), append(errs, err)
+	add := func(changing, removing []Step, err error) {
+		steps = append(steps, changing...)
+		removals = append(removals, removing...)
+		errs = append(errs, err)
 	}
 	add(plan(ctx, d, d.keys(), t, p.things["keys"], prune))
 	add(plan(ctx, d, d.clients(), t, p.things["clients"], prune))

@@ -30,15 +30,15 @@ func (e entry) read(fields []field, suggest func(string, []string) string, skip 
 
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.key.Value })
 		if i < 0 {
-			names := skip
+			names := slices.Clone(skip)
 			for _, f := range fields {
-				names = append(slices.Clip(names), f.name)
+				names = append(names, f.name)
 			}
-			near := suggest(m.key.Value, names)
-			if near == "" {
-				near = "; known are " + strings.Join(names, ", ")
+			hint := suggest(m.key.Value, names)
+			if hint == "" {
+				hint = "; known are " + strings.Join(names, ", ")
 			}
-			errs = append(errs, e.at(m.key, m.key.Value).errorf("unknown member%s", near))
+			errs = append(errs, e.at(m.key, m.key.Value).errorf("unknown member%s", hint))
 			continue
 		}
 
@@ -55,8 +55,11 @@ func readValue(at place, to any) error {
 	n := at.node
 	if raw, ok := to.(*json.RawMessage); ok {
 		value, err := toJSON(at)
+		if err != nil {
+			return err
+		}
 		*raw = value
-		return err
+		return nil
 	}
 
 	v := reflect.ValueOf(to).Elem()
@@ -111,36 +114,9 @@ func toJSON(at place) (json.RawMessage, error) {
 	n := at.node
 	switch n.Kind {
 	case yaml.MappingNode:
-		b := []byte{'{'}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := n.Content[i]
-			if key.Kind != yaml.ScalarNode {
-				return nil, at.at(key, "").errorf("has a name that is not text")
-			}
-			name, _ := json.Marshal(key.Value) // encoding a string cannot fail
-			value, err := toJSON(at.at(n.Content[i+1], key.Value))
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(append(append(b, name...), ':'), value...)
-		}
-		return append(b, '}'), nil
+		return toObject(at)
 	case yaml.SequenceNode:
-		b := []byte{'['}
-		for i, item := range n.Content {
-			value, err := toJSON(at.index(item, i))
-			if err != nil {
-				return nil, err
-			}
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, value...)
-		}
-		return append(b, ']'), nil
+		return toArray(at)
 	}
 
 	var value any = n.Value
@@ -157,6 +133,46 @@ func toJSON(at place) (json.RawMessage, error) {
 		return nil, at.errorf("JSON cannot express the value %s", n.Value)
 	}
 	return raw, nil
+}
+
+// toObject returns the mapping at a place as a JSON object.
+func toObject(at place) (json.RawMessage, error) {
+	content := at.node.Content
+	text := []byte{'{'}
+	for i := 0; i+1 < len(content); i += 2 {
+		key := content[i]
+		if key.Kind != yaml.ScalarNode {
+			return nil, at.at(key, "").errorf("has a name that is not text")
+		}
+		name, _ := json.Marshal(key.Value) // encoding a string cannot fail
+		value, err := toJSON(at.at(content[i+1], key.Value))
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, name...)
+		text = append(text, ':')
+		text = append(text, value...)
+	}
+	return append(text, '}'), nil
+}
+
+// toArray returns the list at a place as a JSON array.
+func toArray(at place) (json.RawMessage, error) {
+	text := []byte{'['}
+	for i, item := range at.node.Content {
+		value, err := toJSON(at.index(item, i))
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, value...)
+	}
+	return append(text, ']'), nil
 }
 
 // show formats a value for people.
@@ -182,6 +198,7 @@ func show(to any) string {
 // longest is the maximum number of characters of a value that are shown.
 const longest = 72
 
+// short cuts off a text that is longer than longest.
 func short(s string) string {
 	if r := []rune(s); len(r) > longest {
 		return string(r[:longest-1]) + "…"
@@ -202,17 +219,19 @@ func canonical(raw json.RawMessage) []byte {
 // same reports whether two values of a field are equal. It ignores the order of a list, and
 // duplicates in it.
 func same(a, b any) bool {
-	if x, ok := a.(*json.RawMessage); ok {
-		return string(canonical(*x)) == string(canonical(*b.(*json.RawMessage)))
+	if first, ok := a.(*json.RawMessage); ok {
+		second := b.(*json.RawMessage)
+		return string(canonical(*first)) == string(canonical(*second))
 	}
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	if x.Kind() != reflect.Slice {
 		return x.Interface() == y.Interface()
 	}
-	return slices.Equal(set(x), set(y))
+	return slices.Equal(setOf(x), setOf(y))
 }
 
-func set(v reflect.Value) (items []string) {
+// setOf returns the different items of a list, sorted.
+func setOf(v reflect.Value) (items []string) {
 	for i := range v.Len() {
 		items = append(items, v.Index(i).String())
 	}

@@ -28,35 +28,22 @@ const version = "document_version"
 // readResource parses the entry of a resource and checks its members.
 func (d *Declarer) readResource(e entry) (r resource, err error) {
 	r = resource{entry: e, sent: make(map[string]json.RawMessage)}
-	k := e.member("kind")
-	if k == nil {
-		return r, e.errorf("kind is required, such as swml_script")
+	r.kind, err = d.kindOf(e)
+	if err != nil {
+		return r, err
 	}
 
-	var types, names []string
-	for _, one := range d.c.Fabric.Resources.Kinds().All() {
-		types = append(types, one.Type)
-	}
-
-	r.kind = d.c.Fabric.Resources.Kinds().ByType(k.Value)
-	if r.kind == nil {
-		near := d.c.Suggest(k.Value, types)
-		if near == "" {
-			near = "; known are " + joinSorted(types)
-		}
-		return r, e.at(k, "kind").errorf("unknown kind %q%s", k.Value, near)
-	}
-
+	var names []string
 	for _, f := range r.kind.Fields {
 		names = append(names, f.Name)
 	}
-
 	var errs []error
 	for _, m := range e.members {
-		at, name := e.at(m.value, m.key.Value), m.key.Value
+		name := m.key.Value
+		value := e.at(m.value, name)
 		// Differences are computed by field name, so replace aliases with that name.
-		if of, ok := r.kind.Alias[name]; ok {
-			name = of
+		if fieldName, ok := r.kind.Alias[name]; ok {
+			name = fieldName
 		}
 
 		f := r.kind.Field(name)
@@ -66,14 +53,13 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 			errs = append(errs, e.at(m.key, m.key.Value).errorf(
 				"unknown member of %s%s", r.kind.Type, d.c.Suggest(name, names)))
 		case f.ReadOnly || name == version && r.kind.Versions:
-			errs = append(errs, at.errorf("is read-only"))
+			errs = append(errs, value.errorf("is read-only"))
 		default:
-			raw, err := toJSON(at)
+			raw, err := toJSON(value)
 			errs = append(errs, err)
 			r.sent[name] = raw
 		}
 	}
-
 	if err := errors.Join(errs...); err != nil {
 		return r, err
 	}
@@ -82,23 +68,47 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	if err != nil {
 		return r, e.blame(err)
 	}
-
 	r.name = r.kind.DisplayName(r.values)
 	return r, nil
 }
 
+// kindOf returns the kind that the entry of a resource names.
+func (d *Declarer) kindOf(e entry) (*kinds.Kind, error) {
+	named := e.member("kind")
+	if named == nil {
+		return nil, e.errorf("kind is required, such as swml_script")
+	}
+	known := d.c.Fabric.Resources.Kinds()
+	if kind := known.ByType(named.Value); kind != nil {
+		return kind, nil
+	}
+
+	var types []string
+	for _, kind := range known.All() {
+		types = append(types, kind.Type)
+	}
+	hint := d.c.Suggest(named.Value, types)
+	if hint == "" {
+		hint = "; known are " + joinSorted(types)
+	}
+	return nil, e.at(named, "kind").errorf("unknown kind %q%s", named.Value, hint)
+}
+
 // planResources is like [plan], but for resources, which do not consist of fields.
-func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry, prune bool) (steps,
-	removals []Step, err error) {
-	var there []fabric.Resource
+func (d *Declarer) planResources(
+	ctx context.Context, p *target, entries []entry, prune bool,
+) (steps, removals []Step, err error) {
+	var existing []fabric.Resource
 	if p.id != "" {
-		if there, err = d.listResources(ctx, p.id); err != nil {
+		existing, err = d.listResources(ctx, p.id)
+		if err != nil {
 			return nil, nil, err
 		}
 	}
 
 	var errs []error
-	taken, matched := make(map[string]place), make(map[string]bool)
+	taken := make(map[string]place)
+	matched := make(map[string]bool)
 	for _, e := range entries {
 		r, err := d.readResource(e)
 		if err != nil {
@@ -106,12 +116,11 @@ func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry
 			continue
 		}
 
-		old, err := r.find(there, taken)
+		old, err := r.find(existing, taken)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-
 		if old == nil {
 			steps = append(steps, d.makeResource(p, r))
 			continue
@@ -119,17 +128,22 @@ func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry
 
 		matched[old.ID] = true
 		s, err := d.changeResource(p, r, *old)
-		errs = append(errs, err)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		if s != nil {
 			steps = append(steps, *s)
 		}
 	}
-
-	if err := errors.Join(errs...); err != nil || !prune {
-		return steps, nil, err
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	if !prune {
+		return steps, nil, nil
 	}
 
-	for _, r := range there {
+	for _, r := range existing {
 		if !matched[r.ID] && slices.Contains(p.marks, r.ID) {
 			removals = append(removals, d.removeResource(p, r))
 		}
@@ -142,16 +156,19 @@ func (d *Declarer) listResources(ctx context.Context, projectID string) (all []f
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
 		return d.c.Fabric.Resources.ListThings(ctx, projectID, q)
 	})
-	for _, t := range found {
-		if t.Resource != nil {
-			all = append(all, *t.Resource)
+	if err != nil {
+		return nil, err
+	}
+	for _, thing := range found {
+		if thing.Resource != nil {
+			all = append(all, *thing.Resource)
 		}
 	}
-	return all, err
+	return all, nil
 }
 
 // find returns the existing resource that an entry describes, or nil if there is none yet.
-func (r resource) find(there []fabric.Resource, taken map[string]place) (found *fabric.Resource, err error) {
+func (r resource) find(existing []fabric.Resource, taken map[string]place) (found *fabric.Resource, err error) {
 	id := r.member("id")
 	if r.name == "" && id == nil {
 		return nil, r.errorf("%s is required, because it identifies the entry", r.kind.Name[0])
@@ -160,20 +177,22 @@ func (r resource) find(there []fabric.Resource, taken map[string]place) (found *
 	// Two entries must not describe the same resource.
 	key := r.kind.Type + " " + r.name
 	if other, twice := taken[key]; twice {
-		return nil, r.errorf("duplicate %s %q; the other one is in line %d", r.kind.Type, r.name,
-			other.node.Line)
+		return nil, r.errorf("duplicate %s %q; the other one is in line %d", r.kind.Type, r.name, other.node.Line)
 	}
 
 	taken[key] = r.place
-	for _, one := range there {
-		if one.Type != r.kind.Type || id != nil && one.ID != id.Value || id == nil &&
-			r.kind.DisplayName(one.Fields) != r.name {
+	isMeant := func(old fabric.Resource) bool { return r.kind.DisplayName(old.Fields) == r.name }
+	if id != nil {
+		isMeant = func(old fabric.Resource) bool { return old.ID == id.Value }
+	}
+	for _, old := range existing {
+		if old.Type != r.kind.Type || !isMeant(old) {
 			continue
 		}
 		if found != nil {
 			return nil, r.errorf("several have this name; set id to choose one")
 		}
-		found = &one
+		found = &old
 	}
 
 	if found == nil && id != nil {
@@ -192,34 +211,43 @@ func (d *Declarer) makeResource(p *target, r resource) Step {
 	}
 
 	s.do = func(ctx context.Context) (made, error) {
-		one, err := d.c.Fabric.Resources.Create(ctx, p.id, r.kind, r.sent)
+		created, err := d.c.Fabric.Resources.Create(ctx, p.id, r.kind, r.sent)
 		if err != nil {
 			return made{}, err
 		}
-		if err := d.c.Store.MarkDeclared(ctx, p.id, one.ID); err != nil {
+		if err := d.c.Store.MarkDeclared(ctx, p.id, created.ID); err != nil {
 			return made{}, err
 		}
-		address, err := d.addressOf(ctx, p.id, one.ID)
-		return made{id: one.ID, address: address}, err
+		address, err := d.addressOf(ctx, p.id, created.ID)
+		if err != nil {
+			return made{}, err
+		}
+		return made{id: created.ID, address: address}, nil
 	}
-
 	return s
 }
 
 // changeResource returns the step for a resource that differs from its entry, or nil if it does
 // not. Secrets are stored encrypted and cannot be compared, so they are set only at creation.
 func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*Step, error) {
-	s := &Step{Action: Update, Kind: r.kind.Type, Project: p.name, Name: r.name, ID: old.ID, place: r.place}
+	s := &Step{
+		Action:  Update,
+		Kind:    r.kind.Type,
+		Project: p.name,
+		Name:    r.name,
+		ID:      old.ID,
+		place:   r.place,
+	}
 	sent := make(map[string]json.RawMessage)
 	for _, f := range r.kind.Fields {
 		raw, ok := r.sent[f.Name]
-		if !ok || f.WriteOnly || string(canonical(raw)) == string(canonical(old.Fields[f.Name])) {
+		before := old.Fields[f.Name]
+		if !ok || f.WriteOnly || string(canonical(raw)) == string(canonical(before)) {
 			continue
 		}
 		sent[f.Name] = raw
-		s.Changes = append(s.Changes, Change{Member: f.Name, Old: shown(f, old.Fields[f.Name]), New: shown(f, raw)})
+		s.Changes = append(s.Changes, Change{Member: f.Name, Old: shown(f, before), New: shown(f, raw)})
 	}
-
 	if len(sent) == 0 {
 		return nil, nil
 	}

@@ -20,10 +20,14 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 			for _, f := range fabric.PersonFields {
 				fields = append(fields, field{f.Name, f.Text(&s.Person)})
 			}
-			return append(fields, field{"disabled", &s.Disabled}, field{"verified", &s.Verified},
-				field{"record_calls", &s.RecordCalls}, field{"forward_busy", &s.Forwarding.Busy},
+			return append(fields,
+				field{"disabled", &s.Disabled},
+				field{"verified", &s.Verified},
+				field{"record_calls", &s.RecordCalls},
+				field{"forward_busy", &s.Forwarding.Busy},
 				field{"forward_no_answer", &s.Forwarding.NoAnswer},
-				field{"ring_seconds", &s.Forwarding.RingSeconds})
+				field{"ring_seconds", &s.Forwarding.RingSeconds},
+			)
 		},
 
 		id:    func(s fabric.Subscriber) string { return s.ID },
@@ -51,12 +55,15 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 		},
 
 		create: func(ctx context.Context, projectID string, s fabric.Subscriber) (made, error) {
-			one, err := d.c.Fabric.Subscribers.Create(ctx, projectID, subscriberInput(fabric.Subscriber{}, s))
+			created, err := d.c.Fabric.Subscribers.Create(ctx, projectID, subscriberInput(fabric.Subscriber{}, s))
 			if err != nil {
 				return made{}, err
 			}
-			address, err := d.addressOf(ctx, projectID, one.ID)
-			return made{id: one.ID, address: address}, err
+			address, err := d.addressOf(ctx, projectID, created.ID)
+			if err != nil {
+				return made{}, err
+			}
+			return made{id: created.ID, address: address}, nil
 		},
 
 		update: func(ctx context.Context, projectID string, old, s fabric.Subscriber) error {
@@ -86,9 +93,12 @@ func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 
 // addressOf returns the address of a resource or subscriber.
 func (d *Declarer) addressOf(ctx context.Context, projectID, id string) (string, error) {
-	p, err := d.c.Fabric.Resources.ListAddresses(ctx, projectID, id, page.Query{Size: 1})
-	if err != nil || len(p.Items) == 0 {
+	found, err := d.c.Fabric.Resources.ListAddresses(ctx, projectID, id, page.Query{Size: 1})
+	if err != nil {
 		return "", err
 	}
-	return p.Items[0].Path(), nil
+	if len(found.Items) == 0 {
+		return "", nil
+	}
+	return found.Items[0].Path(), nil
 }

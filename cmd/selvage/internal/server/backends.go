@@ -46,7 +46,8 @@ func (b *backends) traceRows(c config.Config) func(database.DB) database.DB {
 	if b.tracer == nil {
 		return nil
 	}
-	return func(db database.DB) database.DB { return b.tracer.Database(db, systemOf(c.Database.Shared())) }
+	system := systemOf(c.Database.Shared())
+	return func(db database.DB) database.DB { return b.tracer.Database(db, system) }
 }
 
 // systemOf returns the name of a database system in traces. shared reports whether it is a server.
@@ -79,11 +80,14 @@ func (b *backends) openStore(ctx context.Context, c config.Config, check time.Du
 // logged.
 func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.Logger) (err error) {
 	if !c.Sessions.Redis() {
-		err = b.openSessionRows(ctx, c, string(c.Sessions))
+		if err := b.openSessionRows(ctx, c, string(c.Sessions)); err != nil {
+			return err
+		}
 		b.sessions = b.tracer.Sessions(b.sessionRows, systemOf(c.Sessions.Shared()))
-		return err
+		return nil
 	}
-	if b.redis, err = redis.Open(ctx, redis.Config{URL: string(c.Sessions), Pool: int(c.Pool.Sessions)}); err != nil {
+	b.redis, err = redis.Open(ctx, redis.Config{URL: string(c.Sessions), Pool: int(c.Pool.Sessions)})
+	if err != nil {
 		return err
 	}
 	b.opened = append(b.opened, b.redis)
@@ -95,8 +99,10 @@ func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.
 	if err := b.openSessionRows(ctx, c, fallback); err != nil {
 		return err
 	}
-	b.failover = failover.New(b.redis, b.sessionRows,
-		failover.Config{Log: log, Longest: max(24*time.Hour, time.Duration(c.Session.Idle))})
+	b.failover = failover.New(b.redis, b.sessionRows, failover.Config{
+		Log:     log,
+		Longest: max(24*time.Hour, time.Duration(c.Session.Idle)),
+	})
 	b.opened = append(b.opened, b.failover)
 	b.sessions = b.tracer.Sessions(b.failover, "redis")
 	return nil
@@ -124,22 +130,24 @@ func (b *backends) openUsed(ctx context.Context, c config.Config) (err error) {
 	if c.Database.Shared() || c.Sessions.Shared() {
 		return nil
 	}
-	open := func(name string) (l *spent.Log) {
-		if err == nil {
-			l, err = spent.Open(spent.Config{Dir: filepath.Join(c.Data, "used", name)})
-		}
-		if err == nil {
-			b.opened = append(b.opened, l)
-		}
-		return l
-	}
-	b.proofsUsed, b.used = open("proofs"), open("requests")
+	dir := filepath.Join(c.Data, "used")
+	b.proofsUsed, err = spent.Open(spent.Config{Dir: filepath.Join(dir, "proofs")})
 	if err != nil {
 		return err
 	}
+	b.opened = append(b.opened, b.proofsUsed)
+	b.used, err = spent.Open(spent.Config{Dir: filepath.Join(dir, "requests")})
+	if err != nil {
+		return err
+	}
+	b.opened = append(b.opened, b.used)
+
 	stored, err := b.Store.LiveUses(ctx)
+	if err != nil {
+		return err
+	}
 	b.used.Learn(idp.Logged(stored)...)
-	return err
+	return nil
 }
 
 // checkSessions returns an error if sessions cannot be stored. While the fallback stores them, it

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/backup"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/operator/dashboard"
@@ -34,7 +35,7 @@ func (j *backupJobs) job() dashboard.BackupJob {
 	return j.last
 }
 
-// begin makes job the running job. It returns false if another job is running.
+// begin makes job the running job. It returns false if a different job is running.
 func (j *backupJobs) begin(job dashboard.BackupJob) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -53,11 +54,12 @@ func (j *backupJobs) step(string) {
 	j.last.Files++
 }
 
-// end ends the running job. name is the backup that the job created or checked; it may be "".
+// end ends the running job. The name of the backup that it created or checked may be "".
 func (j *backupJobs) end(name string, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.last.Name, j.last.Ended = name, time.Now()
+	j.last.Name = name
+	j.last.Ended = time.Now()
 	if err != nil {
 		j.last.Failed = err.Error()
 	}
@@ -76,6 +78,9 @@ func (b backupRunner) shown() *dashboard.Backups {
 		Keep:      int(b.Config.Backup.Keep),
 		List: func() (all []dashboard.Backup, err error) {
 			found, err := listBackups(dir)
+			if err != nil {
+				return nil, err
+			}
 			for _, s := range found {
 				all = append(all, dashboard.Backup{
 					Name:       s.Name,
@@ -86,7 +91,7 @@ func (b backupRunner) shown() *dashboard.Backups {
 					Bytes:      s.Bytes,
 				})
 			}
-			return all, err
+			return all, nil
 		},
 		Job:    b.backupJobs.job,
 		Create: b.request,
@@ -115,11 +120,7 @@ func (b backupRunner) requestCheck(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	names := make([]string, len(found))
-	for i, s := range found {
-		names[i] = s.Name
-	}
-	if !slices.Contains(names, name) {
+	if !slices.ContainsFunc(found, func(s backup.Summary) bool { return s.Name == name }) {
 		return problem.NoSuch("backup")
 	}
 

@@ -27,8 +27,11 @@ func (a *App) inviteOwner(ctx context.Context) (link string, err error) {
 		return "", nil
 	}
 	link, err = a.setupLink(ctx)
-	if err != nil || link == "" {
+	if err != nil {
 		return "", err
+	}
+	if link == "" {
+		return "", nil
 	}
 	return link, datadir.Replace(filepath.Join(a.Config.Data, setupFile), []byte(link+"\n"), 0o600)
 }
@@ -60,9 +63,12 @@ func (a *App) bootstrap(ctx context.Context) error {
 		return nil
 	}
 
-	some, err := a.Operators.List(ctx, page.Query{Size: 1})
-	if err != nil || len(some.Items) > 0 {
+	operators, err := a.Operators.List(ctx, page.Query{Size: 1})
+	if err != nil {
 		return err
+	}
+	if len(operators.Items) > 0 {
+		return nil
 	}
 
 	_, err = a.Operators.Create(ctx, operator.Input{
@@ -71,26 +77,32 @@ func (a *App) bootstrap(ctx context.Context) error {
 		Roles:    []operator.Membership{owner},
 	})
 	if errors.Is(err, problem.Conflict) {
-		return nil
+		return nil // another node created it first
 	}
-	if err != nil || c.BootstrapAdminAPIToken == "" {
-		return err
-	}
-
-	projects, err := a.Fabric.Projects.List(ctx, page.Query{Size: 1})
 	if err != nil {
 		return err
 	}
-
-	if len(projects.Items) == 0 {
-		p, err := a.Fabric.Projects.Create(ctx, "Default")
-		if err != nil {
-			return err
-		}
-		projects.Items = []fabric.Project{p}
+	if c.BootstrapAdminAPIToken == "" {
+		return nil
 	}
 
+	p, err := a.firstProject(ctx)
+	if err != nil {
+		return err
+	}
 	name := "bootstrap"
-	return a.Fabric.APIKeys.Adopt(ctx, projects.Items[0].ID,
-		fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}, c.BootstrapAdminAPIToken)
+	in := fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}
+	return a.Fabric.APIKeys.Adopt(ctx, p.ID, in, c.BootstrapAdminAPIToken)
+}
+
+// firstProject returns the oldest project. If there is none, it creates one.
+func (a *App) firstProject(ctx context.Context) (fabric.Project, error) {
+	found, err := a.Fabric.Projects.List(ctx, page.Query{Size: 1})
+	if err != nil {
+		return fabric.Project{}, err
+	}
+	if len(found.Items) > 0 {
+		return found.Items[0], nil
+	}
+	return a.Fabric.Projects.Create(ctx, "Default")
 }

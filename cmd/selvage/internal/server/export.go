@@ -17,14 +17,14 @@ import (
 // factors.
 func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
-	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
 		return a.Store.ListRecordings(ctx, recordings.Filter{Owner: owner}, q)
 	})
 	if err != nil {
 		return err
 	}
 
-	for _, r := range all {
+	for _, r := range found {
 		e.Recordings = append(e.Recordings, fabric.ExportedRecording{
 			Sid:           r.Sid,
 			CallSid:       r.CallSid,
@@ -46,7 +46,11 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	if err := errors.Join(a.exportCalls(ctx, e), a.exportMessages(ctx, e)); err != nil {
 		return err
 	}
+	return a.exportFactors(ctx, e)
+}
 
+// exportFactors adds the second factors of the subscriber.
+func (a *App) exportFactors(ctx context.Context, e *fabric.Export) error {
 	who := factor.Owner{Kind: factor.Subscriber, ID: e.Subscriber.ID}
 	passkeys, err := a.Store.ListPasskeys(ctx, who)
 	if err != nil {
@@ -66,17 +70,24 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 		return err
 	}
 	codes, err := a.Store.FindRecoveryCodes(ctx, who)
-	e.Authenticator, e.RecoveryCodes = set.TOTP, codes.Left
-	return err
+	if err != nil {
+		return err
+	}
+	e.Authenticator = set.TOTP
+	e.RecoveryCodes = codes.Left
+	return nil
 }
 
 // exportCalls adds the calls that the subscriber made or received.
 func (a *App) exportCalls(ctx context.Context, e *fabric.Export) error {
 	filter := calls.Filter{Subscribers: []string{e.Subscriber.ID}}
-	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[calls.Record], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[calls.Record], error) {
 		return a.CallRecords.List(ctx, e.Subscriber.ProjectID, filter, q)
 	})
-	for _, r := range all {
+	if err != nil {
+		return err
+	}
+	for _, r := range found {
 		e.Calls = append(e.Calls, fabric.ExportedCall{
 			ID:           r.ID,
 			From:         r.From.Address,
@@ -93,15 +104,18 @@ func (a *App) exportCalls(ctx context.Context, e *fabric.Export) error {
 			EndedAt:      fabric.Known(r.Ended),
 		})
 	}
-	return err
+	return nil
 }
 
 // exportMessages adds the messages that the subscriber sent or received.
 func (a *App) exportMessages(ctx context.Context, e *fabric.Export) error {
-	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[chat.Message], error) {
+	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[chat.Message], error) {
 		return a.Store.ExportMessages(ctx, e.Subscriber.ProjectID, e.Subscriber.ID, q)
 	})
-	for _, m := range all {
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
 		e.Messages = append(e.Messages, fabric.ExportedMessage{
 			ID:            m.ID,
 			FromAddressID: m.From.AddressID,
@@ -111,7 +125,7 @@ func (a *App) exportMessages(ctx context.Context, e *fabric.Export) error {
 			CreatedAt:     m.Created,
 		})
 	}
-	return err
+	return nil
 }
 
 // erased deletes the logins and the media of an erased subscriber. If this process has not opened

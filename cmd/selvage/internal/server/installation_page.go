@@ -28,7 +28,12 @@ func (p installationPages) all() dashboard.Installation {
 		Policies: p.policies,
 		Keys:     p.shownKeys,
 		Rotate:   p.rotateUse,
-		Mailing:  &dashboard.Mailing{State: p.mailState, List: p.letters, Retry: p.retryLetter, Test: p.sendTest},
+		Mailing: &dashboard.Mailing{
+			State: p.mailState,
+			List:  p.letters,
+			Retry: p.retryLetter,
+			Test:  p.sendTest,
+		},
 		Backups:  backupRunner(p).shown(),
 		Examine:  p.examine,
 		Findings: p.findings,
@@ -36,8 +41,17 @@ func (p installationPages) all() dashboard.Installation {
 }
 
 // policyGroups lists the sections of the configuration that the dashboard shows.
-var policyGroups = []string{"limits", "password", "session", "operators", "tokens", "keys", "audit",
-	"recordings", "mail"}
+var policyGroups = []string{
+	"limits",
+	"password",
+	"session",
+	"operators",
+	"tokens",
+	"keys",
+	"audit",
+	"recordings",
+	"mail",
+}
 
 // policies returns the settings in policyGroups, except secrets.
 func (p installationPages) policies() (all []dashboard.Policy) {
@@ -62,8 +76,12 @@ func (p installationPages) policies() (all []dashboard.Policy) {
 	return all
 }
 
+// shownKeys returns the keys of the ring.
 func (p installationPages) shownKeys(ctx context.Context) (all []dashboard.RingKey, err error) {
 	records, err := p.Store.RingKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range records {
 		all = append(all, dashboard.RingKey{
 			Kid:     r.Kid,
@@ -73,9 +91,10 @@ func (p installationPages) shownKeys(ctx context.Context) (all []dashboard.RingK
 			Since:   r.Activated,
 		})
 	}
-	return all, err
+	return all, nil
 }
 
+// rotateUse rotates the keys with a use.
 func (p installationPages) rotateUse(ctx context.Context, name string) error {
 	use := keys.Use(name)
 	if !slices.Contains(keys.Uses(), use) {
@@ -88,20 +107,25 @@ func (p installationPages) rotateUse(ctx context.Context, name string) error {
 // mailState returns how emails are sent.
 func (p installationPages) mailState(context.Context) (m dashboard.MailState, err error) {
 	sender := p.sender()
-	m.From, m.IsKept = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), p.Box != nil
+	m.From = strings.TrimSpace(sender.Name + " <" + sender.Address + ">")
+	m.IsKept = p.Box != nil
 	if m.IsKept && p.showsMailbox() {
 		m.Box = p.Where.Public + "/dev/mail"
 	}
 	return m, nil
 }
 
+// letters lists the emails in a state.
 func (p installationPages) letters(
 	ctx context.Context, state string, q page.Query,
 ) (page.Page[dashboard.Letter], error) {
 	found, err := p.Store.ListLetters(ctx, mail.State(state), q)
-	all := page.Page[dashboard.Letter]{Prev: found.Prev, Next: found.Next}
+	if err != nil {
+		return page.Page[dashboard.Letter]{}, err
+	}
+	shown := page.Page[dashboard.Letter]{Prev: found.Prev, Next: found.Next}
 	for _, l := range found.Items {
-		all.Items = append(all.Items, dashboard.Letter{
+		shown.Items = append(shown.Items, dashboard.Letter{
 			ID:       l.ID,
 			Kind:     string(l.Kind),
 			To:       l.To,
@@ -112,17 +136,19 @@ func (p installationPages) letters(
 			Due:      l.Due,
 		})
 	}
-	return all, err
+	return shown, nil
 }
 
+// retryLetter sends an email again.
 func (p installationPages) retryLetter(ctx context.Context, id string) error {
 	_, err := p.Store.RetryLetter(ctx, id)
 	return err
 }
 
+// sendTest sends an email without a purpose to an address.
 func (p installationPages) sendTest(ctx context.Context, to string) error {
-	return p.Post.Deliver(ctx, uuid.NewString(),
-		mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}})
+	draft := mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}}
+	return p.Post.Deliver(ctx, uuid.NewString(), draft)
 }
 
 // examining ensures that only one examination runs at a time, because each opens databases and

@@ -106,9 +106,10 @@ func (a *App) admitMessage(ctx context.Context, sender, embedKey string) error {
 // the media exists. If the media exists, the caller calls found, which undoes the count.
 func (a *App) countMediaMiss(r *http.Request) (found func(), err error) {
 	network := web.Network(r)
-	err = a.limits.Pass(r.Context(), limit.MediaMissesPerNetwork, network)
-	found = func() { a.limits.Unpass(limit.MediaMissesPerNetwork, network) }
-	return found, err
+	if err := a.limits.Pass(r.Context(), limit.MediaMissesPerNetwork, network); err != nil {
+		return nil, err
+	}
+	return func() { a.limits.Unpass(limit.MediaMissesPerNetwork, network) }, nil
 }
 
 // countUpload counts an upload of a recording to a project.

@@ -30,7 +30,8 @@ func (a *App) sender() letters.Sender {
 func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error) {
 	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // the URL was validated, or is log:
 	server.Password = string(a.Config.Mail.Password)
-	if server.Roots, err = rootsIn(string(a.Config.Mail.CA)); err != nil {
+	server.Roots, err = rootsIn(string(a.Config.Mail.CA))
+	if err != nil {
 		return err
 	}
 

@@ -83,11 +83,11 @@ func (p prepared) MasterKeys(context.Context) ([]keys.MasterRecord, error) { ret
 // It calls progress with the name of each table.
 func (a *App) Reseal(ctx context.Context, progress func(table string)) (resealed int, err error) {
 	var errs []error
-	for _, c := range secretColumns() {
-		n, err := a.Store.Reseal(ctx, c, a.Ring.Reseal)
-		resealed += n
+	for _, column := range secretColumns() {
+		n, err := a.Store.Reseal(ctx, column, a.Ring.Reseal)
+		resealed += n // some may have been changed before an error
 		errs = append(errs, err)
-		progress(c.Table)
+		progress(column.Table)
 	}
 	return resealed, errors.Join(errs...)
 }
@@ -99,12 +99,15 @@ const straggling = time.Minute
 // process may still use the previous master key, or if all secrets have been resealed.
 func (a *App) finishResealing(ctx context.Context, log *slog.Logger) error {
 	records, err := a.Store.MasterKeys(ctx)
-	if err != nil || len(records) < 2 {
+	if err != nil {
 		return err
 	}
+	if len(records) < 2 {
+		return nil
+	}
 
-	newest := records[len(records)-1]
-	safe := records[len(records)-2].Replaced.Add(straggling)
+	newest, previous := records[len(records)-1], records[len(records)-2]
+	safe := previous.Replaced.Add(straggling)
 	if newest.Resealed.After(safe) || time.Now().Before(safe) {
 		return nil
 	}

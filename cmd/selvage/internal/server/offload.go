@@ -21,14 +21,20 @@ func newOffload(c config.Config) (func(key string) (header, value string), error
 			prefix = accelPrefix
 		}
 		prefix = strings.TrimSuffix(prefix, "/") + "/"
-		return func(key string) (string, string) { return "X-Accel-Redirect", prefix + blob.Name(key) }, nil
+		return func(key string) (string, string) {
+			return "X-Accel-Redirect", prefix + blob.Name(key)
+		}, nil
 	case config.OffloadSend:
 		if prefix == "" {
 			prefix = c.MediaDir()
 		}
 		dir, err := filepath.Abs(prefix)
-		return func(key string) (string, string) { return "X-Sendfile", filepath.Join(dir, blob.Name(key)) }, err
+		if err != nil {
+			return nil, err
+		}
+		return func(key string) (string, string) {
+			return "X-Sendfile", filepath.Join(dir, blob.Name(key))
+		}, nil
 	}
-
 	return nil, nil
 }

@@ -44,20 +44,32 @@ func (o ops) Handler() http.Handler {
 // listener. The page could not read the response, but a profile costs CPU time.
 func ownPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		site := r.Header.Get("Sec-Fetch-Site")
-		foreign := site != "" && site != "none" && site != "same-origin"
-		for _, name := range []string{"Origin", "Referer"} {
-			if from := r.Header.Get(name); from != "" {
-				u, err := url.Parse(from)
-				foreign = foreign || err != nil || u.Host != r.Host
-			}
-		}
-		if foreign {
+		if isForeign(r) {
 			http.Error(w, "not for pages of other sites", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isForeign reports whether a page of a different site sent a request.
+func isForeign(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		return true
+	}
+	for _, name := range []string{"Origin", "Referer"} {
+		page := r.Header.Get(name)
+		if page == "" {
+			continue
+		}
+		u, err := url.Parse(page)
+		if err != nil || u.Host != r.Host {
+			return true
+		}
+	}
+	return false
 }
 
 // byAddress rejects requests whose Host is a name, not an address, if they come from a browser or
@@ -70,7 +82,8 @@ func (o ops) byAddress(next http.Handler) http.Handler {
 		if err != nil {
 			host = r.Host
 		}
-		if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil && (local || isBrowser(r)) {
+		isAddress := host == "localhost" || net.ParseIP(strings.Trim(host, "[]")) != nil
+		if !isAddress && (local || isBrowser(r)) {
 			http.Error(w, "use the IP address as the host name", http.StatusMisdirectedRequest)
 			return
 		}
@@ -103,20 +116,23 @@ type readiness struct {
 // ready serves GET /readyz, which reports whether this server can take requests. As soon as the
 // server begins to stop, the response is an error.
 func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
-	a, status := readiness{
+	state := readiness{
 		Status:  "ready",
 		Checks:  make(map[string]string),
 		Version: o.version,
-	}, http.StatusOK
-	for name, said := range o.needs.check() {
-		a.Checks[name] = said.String()
-		if said.err != nil {
-			a.Status, status = "not ready", http.StatusServiceUnavailable
+	}
+	status := http.StatusOK
+	for name, last := range o.needs.check() {
+		state.Checks[name] = last.String()
+		if last.err != nil {
+			state.Status = "not ready"
+			status = http.StatusServiceUnavailable
 		}
 	}
 
 	if o.stopping.Load() {
-		a.Status, status = "stopping", http.StatusServiceUnavailable
+		state.Status = "stopping"
+		status = http.StatusServiceUnavailable
 	}
-	_ = web.JSON(w, status, a) // encoding a struct of strings cannot fail
+	_ = web.JSON(w, status, state) // encoding a struct of strings cannot fail
 }

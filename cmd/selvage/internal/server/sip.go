@@ -22,15 +22,17 @@ func (a *App) openSIP(ctx context.Context, c *calls.Config) (err error) {
 	var udp *net.UDPConn
 	var tcp, encrypted net.Listener
 	if plain != config.Off {
-		if udp, tcp, err = listenBoth(ctx, plain); err != nil {
+		udp, tcp, err = listenBoth(ctx, plain)
+		if err != nil {
 			return listenError(err, plain, "--listen-sip")
 		}
 	}
 	if secure != config.Off {
-		if encrypted, err = listenSIPS(ctx, secure); err != nil {
-			if udp != nil {
-				err = errors.Join(err, udp.Close(), tcp.Close())
-			}
+		encrypted, err = listenSIPS(ctx, secure)
+		if err != nil && udp != nil {
+			return errors.Join(err, udp.Close(), tcp.Close())
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -50,7 +52,9 @@ func (a *App) openSIP(ctx context.Context, c *calls.Config) (err error) {
 		MayReach:   a.egress.MayReach,
 	})
 	a.opened = append(a.opened, a.sip)
-	c.Phones, c.Trunk, c.Clients = a.sip.Phones, a.sip.Trunk, clients{a.relay, a.sip}
+	c.Phones = a.sip.Phones
+	c.Trunk = a.sip.Trunk
+	c.Clients = clients{browsers: a.relay, phones: a.sip}
 	return nil
 }
 
@@ -72,7 +76,8 @@ func (s *server) secureSIP() error {
 		return errors.New("--listen-sips needs the certificate of HTTPS; set --listen-tls")
 	}
 	conf := s.certs.TLS()
-	conf.CipherSuites, conf.NextProtos = suites, nil
+	conf.CipherSuites = suites
+	conf.NextProtos = nil
 	s.app.sip.Secure(conf)
 	return nil
 }
@@ -98,20 +103,24 @@ const triesForBoth = 20
 // listenBoth listens on the same port number for UDP and TCP.
 func listenBoth(ctx context.Context, address config.HostPort) (udp *net.UDPConn, tcp net.Listener, err error) {
 	host, port, _ := net.SplitHostPort(string(address)) // the configuration was validated
+	var tcpErr error
+	var listener net.ListenConfig
 	for range triesForBoth {
-		var c net.PacketConn
-		if c, err = new(net.ListenConfig).ListenPacket(ctx, "udp", string(address)); err != nil {
+		conn, err := listener.ListenPacket(ctx, "udp", string(address))
+		if err != nil {
 			return nil, nil, err
 		}
-		udp = c.(*net.UDPConn)
-		same := net.JoinHostPort(host, strconv.Itoa(udp.LocalAddr().(*net.UDPAddr).Port))
-		if tcp, err = new(net.ListenConfig).Listen(ctx, "tcp", same); err == nil {
+		udp = conn.(*net.UDPConn)
+		udpPort := udp.LocalAddr().(*net.UDPAddr).Port
+		tcp, err = listener.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(udpPort)))
+		if err == nil {
 			return udp, tcp, nil
 		}
 		_ = udp.Close()
+		tcpErr = err
 		if port != "0" {
 			break
 		}
 	}
-	return nil, nil, err
+	return nil, nil, tcpErr
 }

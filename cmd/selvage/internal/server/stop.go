@@ -159,6 +159,7 @@ func (a *App) settle() error {
 	return a.Recordings.FlushAccesses(ctx)
 }
 
+// drain lets the requests of an HTTP server finish, and cuts them off when ctx is done.
 func (s *server) drain(ctx context.Context, srv *http.Server) error {
 	err := srv.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
@@ -168,6 +169,7 @@ func (s *server) drain(ctx context.Context, srv *http.Server) error {
 	return err
 }
 
+// closeNow cuts off all requests.
 func (s *server) closeNow() {
 	for _, srv := range s.servers {
 		_ = srv.Close() // the process is about to exit

@@ -43,26 +43,34 @@ func (s *server) openTURN() error {
 		c.Listener = tls.NewListener(c.Listener, conf)
 	}
 
-	var err error
-	if local, ok := s.certs.(*ca.Authority); ok {
-		if c.Roots, err = x509.SystemCertPool(); err != nil {
-			c.Roots = x509.NewCertPool()
-		}
-		c.Roots.AddCert(local.Certificate())
+	if authority, ok := s.certs.(*ca.Authority); ok {
+		c.Roots = systemRoots()
+		c.Roots.AddCert(authority.Certificate())
 	}
-	if s.turn, err = turn.New(c); err != nil {
+	var err error
+	s.turn, err = turn.New(c)
+	if err != nil {
 		return err
 	}
 
 	a.opened = append(a.opened, s.turn)
 	a.relay.OfferICE(func(t fabric.Token) []relay.ICEServer {
-		var all []relay.ICEServer
+		var offered []relay.ICEServer
 		for _, server := range s.turn.ICEServers(t.Caller(), t.ExpiresAt) {
-			all = append(all, relay.ICEServer(server))
+			offered = append(offered, relay.ICEServer(server))
 		}
-		return all
+		return offered
 	})
 	return nil
+}
+
+// systemRoots returns the system's authorities, or none if they cannot be read.
+func systemRoots() *x509.CertPool {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return x509.NewCertPool()
+	}
+	return roots
 }
 
 // turnURL returns the URL at which clients reach the TURN server.
