@@ -15,9 +15,19 @@ import (
 
 // check returns an error that lists invalid values, and values that contradict each other.
 func (c Config) check(from Origins) error {
-	return errors.Join(c.checkListeners(from), c.checkURLPasswords(from), c.checkKeys(from),
-		c.checkServices(from), c.checkTLS(from), c.checkClientCertificates(from), c.checkOffload(from),
-		c.checkBucket(from), c.checkBootstrap(from), c.checkBackup(from), c.checkScripts(from))
+	return errors.Join(
+		c.checkListeners(from),
+		c.checkURLPasswords(from),
+		c.checkKeys(from),
+		c.checkServices(from),
+		c.checkTLS(from),
+		c.checkClientCertificates(from),
+		c.checkOffload(from),
+		c.checkBucket(from),
+		c.checkBootstrap(from),
+		c.checkBackup(from),
+		c.checkScripts(from),
+	)
 }
 
 // HasCertificates reports whether requests may have client certificates.
@@ -42,6 +52,7 @@ func (c Config) checkClientCertificates(from Origins) error {
 	return errors.Join(errs...)
 }
 
+// checkBackup rejects a directory for backups that this node cannot write.
 func (c Config) checkBackup(from Origins) error {
 	switch {
 	case c.Backup.Directory == "":
@@ -55,6 +66,7 @@ func (c Config) checkBackup(from Origins) error {
 	return nil
 }
 
+// checkListeners rejects addresses that have no port, and addresses that collide.
 func (c Config) checkListeners(from Origins) error {
 	var errs []error
 	reject := func(path string, got HostPort, unfit ...HostPort) {
@@ -73,9 +85,9 @@ func (c Config) checkListeners(from Origins) error {
 	reject("listen_sips", c.ListenSIPS, "", Auto)
 	reject("fabric_host", c.FabricHost, Off, Auto)
 
-	for _, pair := range []struct {
-		path, other string
-		a, b        HostPort
+	pairs := []struct {
+		path, other           string
+		address, otherAddress HostPort
 	}{
 		{"listen_tls", "listen", c.TLSAddress(), c.Listen},
 		{"listen_mtls", "listen", c.ListenMTLS, c.Listen},
@@ -105,10 +117,12 @@ func (c Config) checkListeners(from Origins) error {
 		{"listen_sips", "listen_media", c.ListenSIPS, c.MediaListener()},
 		{"listen_sips", "listen_turn", c.ListenSIPS, c.ListenTURN},
 		{"listen_sips", "listen_sip", c.ListenSIPS, c.ListenSIP},
-	} {
-		if pair.a.collides(pair.b) {
+	}
+	for _, pair := range pairs {
+		if pair.address.collides(pair.otherAddress) {
 			errs = append(errs, from.errorf(pair.path,
-				"is %s, which %s already uses; choose another port (0 for any free one)", pair.a, pair.other))
+				"is %s, which %s already uses; choose another port (0 for any free one)",
+				pair.address, pair.other))
 		}
 	}
 	return errors.Join(errs...)
@@ -116,23 +130,32 @@ func (c Config) checkListeners(from Origins) error {
 
 // collides reports whether the addresses conflict, so that no process can listen on both.
 func (h HostPort) collides(other HostPort) bool {
-	a, port, err := net.SplitHostPort(string(h))
-	b, otherPort, otherErr := net.SplitHostPort(string(other))
-	isAny := func(host string) bool {
-		ip := net.ParseIP(host)
-		return host == "" || ip != nil && ip.IsUnspecified()
+	host, port, err := net.SplitHostPort(string(h))
+	if err != nil {
+		return false
 	}
-	return err == nil && otherErr == nil && port == otherPort && port != "0" &&
-		(a == b || isAny(a) || isAny(b))
+	otherHost, otherPort, err := net.SplitHostPort(string(other))
+	if err != nil || port != otherPort || port == "0" {
+		return false
+	}
+	return host == otherHost || isAny(host) || isAny(otherHost)
+}
+
+// isAny reports whether a listener with this host listens on all addresses of this machine.
+func isAny(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
 // checkURLPasswords rejects URLs with passwords on the command line, where other users can read
 // them.
 func (c Config) checkURLPasswords(from Origins) error {
 	var errs []error
-	for _, url := range []struct{ path, raw string }{
-		{"database", string(c.Database)}, {"sessions", string(c.Sessions)},
-	} {
+	urls := []struct{ path, raw string }{
+		{"database", string(c.Database)},
+		{"sessions", string(c.Sessions)},
+	}
+	for _, url := range urls {
 		if !strings.HasPrefix(from[url.path], "--") || Redact(url.raw) == url.raw {
 			continue
 		}
@@ -154,12 +177,14 @@ const maxSealingRotation = Period(7 * 24 * time.Hour)
 // checkKeys rejects rotation periods so short that a key would sign before it was published.
 func (c Config) checkKeys(from Origins) error {
 	var errs []error
-	for _, k := range []struct {
+	rotations := []struct {
 		path     string
 		rotation Period
 	}{
-		{"keys.signing_rotation", c.Keys.SigningRotation}, {"keys.sealing_rotation", c.Keys.SealingRotation},
-	} {
+		{"keys.signing_rotation", c.Keys.SigningRotation},
+		{"keys.sealing_rotation", c.Keys.SealingRotation},
+	}
+	for _, k := range rotations {
 		if k.rotation < c.Keys.Publish {
 			errs = append(errs, from.errorf(k.path, "is %s, but keys are published for %s before they sign "+
 				"(keys.publish): make the rotation longer or keys.publish shorter", k.rotation, c.Keys.Publish))
@@ -212,11 +237,12 @@ func (c Config) checkTLS(from Origins) error {
 
 	acme := c.TLS.ACME
 	if len(acme.Hosts) == 0 {
-		for path, set := range map[string]bool{
+		unused := map[string]bool{
 			"tls.acme.accept_terms": acme.AcceptTerms,
 			"tls.acme.email":        acme.Email != "",
 			"tls.acme.ca":           acme.CA != "",
-		} {
+		}
+		for path, set := range unused {
 			if set {
 				reject(path, "is set and tls.acme.hosts is not: list the names to request certificates for")
 			}
@@ -278,8 +304,11 @@ func (c Config) checkBucket(from Origins) error {
 		return errors.Join(errs...)
 	}
 
-	if (c.S3.AccessKey == "") != (c.S3.SecretKey == "") {
+	switch {
+	case c.S3.AccessKey == "" && c.S3.SecretKey != "":
 		reject("s3.secret_key", "needs s3.access_key: set both or neither")
+	case c.S3.SecretKey == "" && c.S3.AccessKey != "":
+		reject("s3.access_key", "needs s3.secret_key: set both or neither")
 	}
 	if c.S3.PublicURL != "" {
 		place, err := c.Media.Bucket()

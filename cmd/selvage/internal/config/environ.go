@@ -34,11 +34,14 @@ func checkVariables(environ []string) error {
 	var errs []error
 	for _, entry := range environ {
 		name, text, _ := strings.Cut(entry, "=")
-		ours := strings.HasPrefix(name, envPrefix) && text != "" && !strings.HasPrefix(name, testPrefix)
-		if ours && !slices.Contains(known, name) && !slices.Contains(otherVariables, name) &&
-			!serviceLink.MatchString(entry) {
-			errs = append(errs, fmt.Errorf("%s: unknown key%s", name, suggestVariable(name, known)))
+		if text == "" || !strings.HasPrefix(name, envPrefix) || slices.Contains(known, name) {
+			continue
 		}
+		isOther := strings.HasPrefix(name, testPrefix) || slices.Contains(otherVariables, name)
+		if isOther || serviceLink.MatchString(entry) {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("%s: unknown key%s", name, suggestVariable(name, known)))
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)

@@ -101,6 +101,7 @@ func (s Setting) quote(text string) string {
 	return fmt.Sprintf("; it is %q", text)
 }
 
+// defaults returns the values of the keys that have a default.
 func defaults() layer {
 	l := make(layer)
 	for _, s := range Settings() {
@@ -135,11 +136,15 @@ func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	return l, errors.Join(errs...)
 }
 
+// flagLayer returns the values of the flags that are set.
 func flagLayer(flags *pflag.FlagSet) layer {
 	l := make(layer)
 	for _, s := range Settings() {
 		name, ok := s.flag()
-		if f := flags.Lookup(name); ok && f != nil && f.Changed {
+		if !ok {
+			continue
+		}
+		if f := flags.Lookup(name); f != nil && f.Changed {
 			l[s.Path] = value{"--" + name, f.Value.String()}
 		}
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -38,9 +39,10 @@ func (u mediaURL) folder() string {
 
 // A Bucket names a bucket of an object store and the prefix of the media in it.
 type Bucket struct {
-	Endpoint     url.URL // scheme and host
-	Name, Prefix string
-	Region       string // "" means that the server asks the store for it
+	Endpoint url.URL // scheme and host
+	Name     string
+	Prefix   string
+	Region   string // "" means that the server asks the store for it
 }
 
 // bucketParams lists the parameters of an s3 URL.
@@ -48,41 +50,48 @@ var bucketParams = []string{"endpoint", "region"}
 
 // Bucket parses an s3 URL.
 func (u mediaURL) Bucket() (b Bucket, err error) {
-	p, err := url.Parse(string(u))
-	if err != nil || p.Scheme != "s3" || p.Host == "" || p.Fragment != "" {
+	parsed, err := url.Parse(string(u))
+	if err != nil || parsed.Scheme != "s3" || parsed.Host == "" || parsed.Fragment != "" {
 		return b, errors.New(needsMedia)
 	}
-	if p.User != nil {
+	if parsed.User != nil {
 		return b, errors.New("needs no password in the URL: set s3.access_key and s3.secret_key")
 	}
 
-	query, err := url.ParseQuery(p.RawQuery)
+	query, err := url.ParseQuery(parsed.RawQuery)
 	if err != nil {
 		return b, errors.New(needsMedia)
 	}
 
 	for name := range query {
 		if !slices.Contains(bucketParams, name) {
-			return b, fmt.Errorf("has the unknown parameter %q; there are %s", name,
-				strings.Join(bucketParams, " and "))
+			return b, fmt.Errorf("has the unknown parameter %q; there are %s",
+				name, strings.Join(bucketParams, " and "))
 		}
 	}
 
-	endpoint := query.Get("endpoint")
-	if endpoint == "" {
-		endpoint = "https://s3.amazonaws.com"
-	}
-
-	e, err := url.Parse(endpoint)
-	if err != nil || (e.Scheme != "http" && e.Scheme != "https") || e.Host == "" || e.User != nil ||
-		strings.Trim(e.Path, "/")+e.RawQuery != "" {
+	endpoint, err := url.Parse(cmp.Or(query.Get("endpoint"), "https://s3.amazonaws.com"))
+	if err != nil || !isEndpoint(endpoint) {
 		return b, errors.New("needs http:// or https:// and a host as the endpoint, " +
 			"such as endpoint=https://minio.example.org:9000")
 	}
 
-	prefix := strings.Trim(p.Path, "/")
+	prefix := strings.Trim(parsed.Path, "/")
 	if prefix != "" && path.Clean(prefix) != prefix {
 		return b, errors.New("needs a prefix without . and .. in it")
 	}
-	return Bucket{url.URL{Scheme: e.Scheme, Host: e.Host}, p.Host, prefix, query.Get("region")}, nil
+	return Bucket{
+		Endpoint: url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host},
+		Name:     parsed.Host,
+		Prefix:   prefix,
+		Region:   query.Get("region"),
+	}, nil
+}
+
+// isEndpoint reports whether a URL consists of http or https and a host.
+func isEndpoint(u *url.URL) bool {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	return u.Host != "" && u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""
 }

@@ -52,14 +52,15 @@ func (c Config) NextMasterFile() string { return c.MasterFile() + ".next" }
 // MasterKeys returns the master keys that this machine has: first the current one, then the one for
 // the next rotation. It returns none if this machine has no key.
 func (c Config) MasterKeys() (all [][]byte, err error) {
-	for _, source := range []struct {
-		text masterKey
-		file string
-	}{{c.MasterKey, c.MasterFile()}, {c.MasterKeyNext, c.NextMasterFile()}} {
-		key, err := readMaster(source.text, source.file)
-		if err != nil {
-			return nil, err
-		}
+	current, err := readMaster(c.MasterKey, c.MasterFile())
+	if err != nil {
+		return nil, err
+	}
+	next, err := readMaster(c.MasterKeyNext, c.NextMasterFile())
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range [][]byte{current, next} {
 		if key != nil {
 			all = append(all, key)
 		}

@@ -21,7 +21,8 @@ type Where struct {
 // Local reports whether Public and Auth are on this machine.
 func (w Where) Local() bool {
 	for _, raw := range []string{w.Public, w.Auth} {
-		if u, err := url.Parse(raw); err != nil || !LocalHost(u.Hostname()) {
+		u, err := url.Parse(raw)
+		if err != nil || !LocalHost(u.Hostname()) {
 			return false
 		}
 	}
@@ -30,8 +31,10 @@ func (w Where) Local() bool {
 
 // LocalHost reports whether host is a name or address of this machine.
 func LocalHost(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	return net.ParseIP(host).IsLoopback()
 }
 
 // Origins returns the origins at which clients reach the server, as far as the configuration shows.
@@ -96,9 +99,9 @@ func (w Where) LocateMTLS(port string) Where {
 	return w
 }
 
-// LocateRunning returns the URLs of the server that runs in the data directory. If no server runs
-// there, it returns the URLs that a server would have. Commands need the URLs because tokens
-// contain the server's issuer.
+// LocateRunning returns the URLs of the server that is running in the data directory. If there is
+// none, it returns the URLs that a server would have. Commands need the URLs because tokens contain
+// the server's issuer.
 func LocateRunning(c Config) Where {
 	w := Locate(c, portOf(c.Listen, "8080"), portOf(c.TLSAddress(), "8443"))
 	r, ok := datadir.ReadRunning(c.Data)
@@ -112,8 +115,11 @@ func LocateRunning(c Config) Where {
 		w.Auth = r.AuthURL
 	}
 
-	w.NoWSS = c.FabricHost == "" && r.HTTPS == ""
-	if u, err := url.Parse(r.HTTPS); err == nil && u.Port() != "" && c.FabricHost == "" {
+	if c.FabricHost != "" {
+		return w
+	}
+	w.NoWSS = r.HTTPS == ""
+	if u, err := url.Parse(r.HTTPS); err == nil && u.Port() != "" {
 		w.Fabric = net.JoinHostPort("puc.localhost", u.Port())
 	}
 	return w
@@ -122,13 +128,13 @@ func LocateRunning(c Config) Where {
 // nameOf returns the host name at which browsers on this machine reach an address.
 func nameOf(a HostPort) string {
 	host, _, err := net.SplitHostPort(string(a))
-	ip := net.ParseIP(host)
-	if err != nil || host == "" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+	if err != nil || isAny(host) || net.ParseIP(host).IsLoopback() {
 		return "localhost"
 	}
 	return host
 }
 
+// portOf returns the port of an address, or fallback if the address has none or any port.
 func portOf(a HostPort, fallback string) string {
 	_, port, err := net.SplitHostPort(string(a))
 	if err != nil || port == "0" {
@@ -173,9 +179,9 @@ func (c Config) MediaListener() HostPort {
 // to localhost.
 func (c Config) CertifiedHosts() []string {
 	hosts := append([]string(nil), c.TLS.Hosts...)
-	for _, u := range []BaseURL{c.PublicURL, c.AuthURL, c.ownMTLSURL()} {
-		if p, err := url.Parse(string(u)); err == nil {
-			hosts = append(hosts, p.Hostname())
+	for _, raw := range []BaseURL{c.PublicURL, c.AuthURL, c.ownMTLSURL()} {
+		if u, err := url.Parse(string(raw)); err == nil {
+			hosts = append(hosts, u.Hostname())
 		}
 	}
 
@@ -188,9 +194,9 @@ func (c Config) CertifiedHosts() []string {
 		}
 	}
 
-	for _, a := range []HostPort{c.Listen, c.TLSAddress()} {
-		host, _, _ := net.SplitHostPort(string(a))
-		if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+	for _, address := range []HostPort{c.Listen, c.TLSAddress()} {
+		host, _, _ := net.SplitHostPort(string(address))
+		if !isAny(host) {
 			hosts = append(hosts, host)
 		}
 	}
@@ -209,8 +215,11 @@ func (c Config) ownMTLSURL() BaseURL {
 // SecureHosts lists the hosts of the public URLs that use https.
 func (c Config) SecureHosts() (hosts []string) {
 	for _, raw := range []BaseURL{c.PublicURL, c.AuthURL, c.ownMTLSURL()} {
-		if u, err := url.Parse(string(raw)); err == nil && u.Scheme == "https" &&
-			!slices.Contains(hosts, u.Hostname()) {
+		u, err := url.Parse(string(raw))
+		if err != nil || u.Scheme != "https" {
+			continue
+		}
+		if !slices.Contains(hosts, u.Hostname()) {
 			hosts = append(hosts, u.Hostname())
 		}
 	}

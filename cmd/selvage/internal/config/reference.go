@@ -17,18 +17,19 @@ func Sample(w io.Writer) error {
 	var section []string
 	for _, s := range Settings() {
 		keys := strings.Split(s.Path, ".")
-		name, within := keys[len(keys)-1], keys[:len(keys)-1]
-		indent := strings.Repeat("  ", len(within))
+		last := len(keys) - 1
+		name, parents := keys[last], keys[:last]
+		indent := strings.Repeat("  ", len(parents))
 
-		if len(within) == 0 || slices.Equal(within, section) {
+		if len(parents) == 0 || slices.Equal(parents, section) {
 			b.WriteString("\n")
 		}
-		for i, head := range within {
-			if !slices.Equal(within[:i+1], section[:min(i+1, len(section))]) {
-				fmt.Fprintf(&b, "\n%s%s:\n", strings.Repeat("  ", i), head)
+		for i, parent := range parents {
+			if !slices.Equal(parents[:i+1], section[:min(i+1, len(section))]) {
+				fmt.Fprintf(&b, "\n%s%s:\n", strings.Repeat("  ", i), parent)
 			}
 		}
-		section = within
+		section = parents
 
 		fmt.Fprintf(&b, "%s# %s\n", indent, s.Meaning)
 		fmt.Fprintf(&b, "%s# %s%s\n", indent, s.Env(), s.mark(" (read again on SIGHUP)"))

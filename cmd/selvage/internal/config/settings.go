@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,12 +35,15 @@ var Settings = sync.OnceValue(func() []Setting {
 	return settingsOf(reflect.TypeFor[Config](), "", nil, fieldComments())
 })
 
+// settingsOf lists the keys of a struct. The struct is the field of Config at index, and prefix is
+// its path, followed by a dot.
 func settingsOf(t reflect.Type, prefix string, index []int, comments map[string]string) (all []Setting) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		path, at := prefix+f.Tag.Get("key"), append(index[:len(index):len(index)], i)
+		path := prefix + f.Tag.Get("key")
+		fieldIndex := append(slices.Clone(index), i)
 		if f.Type.Kind() == reflect.Struct {
-			all = append(all, settingsOf(f.Type, path+".", at, comments)...)
+			all = append(all, settingsOf(f.Type, path+".", fieldIndex, comments)...)
 			continue
 		}
 
@@ -49,7 +53,7 @@ func settingsOf(t reflect.Type, prefix string, index []int, comments map[string]
 			Default: f.Tag.Get("default"),
 			Secret:  f.Tag.Get("secret") == "true",
 			kind:    f.Type,
-			index:   at,
+			index:   fieldIndex,
 			reload:  f.Tag.Get("reload") == "true",
 		})
 	}
@@ -136,15 +140,18 @@ func (s Setting) parse(c *Config, text string) (err error) {
 	case *string:
 		*v = text
 	case *bool:
-		if *v, err = strconv.ParseBool(text); err != nil {
+		*v, err = strconv.ParseBool(text)
+		if err != nil {
 			return errors.New("needs true or false")
 		}
 	case *int:
-		if *v, err = strconv.Atoi(text); err != nil {
+		*v, err = strconv.Atoi(text)
+		if err != nil {
 			return errors.New("needs a number")
 		}
 	case *time.Duration:
-		if *v, err = time.ParseDuration(text); err != nil {
+		*v, err = time.ParseDuration(text)
+		if err != nil {
 			return errors.New("needs a time such as 90s, 15m or 12h")
 		}
 		if *v <= 0 {
@@ -159,7 +166,10 @@ func (s Setting) parse(c *Config, text string) (err error) {
 // flag returns the name of the setting's flag. Secrets have no flag, because everybody on the
 // machine can read the command line of a process.
 func (s Setting) flag() (name string, ok bool) {
-	return strings.ReplaceAll(s.Path, "_", "-"), !s.Secret && !strings.Contains(s.Path, ".")
+	if s.Secret || strings.Contains(s.Path, ".") {
+		return "", false
+	}
+	return strings.ReplaceAll(s.Path, "_", "-"), true
 }
 
 // isShared reports whether all commands have the setting's flag. They need it to find the data of a
@@ -181,7 +191,8 @@ func AddFlags(flags *pflag.FlagSet, shared bool) {
 			continue
 		}
 		flags.String(name, s.Default, s.usage())
-		flags.Lookup(name).Value = flagValue{flags.Lookup(name).Value, s.placeholder()}
+		f := flags.Lookup(name)
+		f.Value = flagValue{f.Value, s.placeholder()}
 	}
 }
 

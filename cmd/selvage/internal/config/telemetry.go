@@ -19,16 +19,23 @@ func (u *collectorURL) UnmarshalText(text []byte) error {
 	if u.Off() {
 		return nil
 	}
-	p, err := url.Parse(string(text))
-	if err != nil || p.Scheme != "http" && p.Scheme != "https" || p.Hostname() == "" || p.User != nil ||
-		p.RawQuery != "" || p.Fragment != "" {
+	parsed, err := url.Parse(string(text))
+	if err != nil || !isCollector(parsed) {
 		return errors.New("needs off, or http:// or https:// and a host, such as http://127.0.0.1:4318")
 	}
-	if p.Path == "" || p.Path == "/" {
-		p.Path = "/v1/traces" // OTLP 1.0, section "OTLP/HTTP Request"
+	if parsed.Path == "" || parsed.Path == "/" {
+		parsed.Path = "/v1/traces" // OTLP 1.0, section "OTLP/HTTP Request"
 	}
-	*u = collectorURL(p.String())
+	*u = collectorURL(parsed.String())
 	return nil
+}
+
+// isCollector reports whether a URL consists of http or https, a host, and perhaps a path.
+func isCollector(u *url.URL) bool {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	return u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // Off reports whether no traces are sent.

@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+// TestBackendURLs shows which URLs the database and the sessions accept, and with which errors they
+// reject the others.
 func TestBackendURLs(t *testing.T) {
 	const (
 		database = "sqlite:FILE or postgres://USER@HOST/NAME"
@@ -38,31 +40,40 @@ func TestBackendURLs(t *testing.T) {
 		{"redis+sentinel://main@h", database, `did you mean "redis-sentinel:"?`},
 		{"postgres:h/db", "postgres:// with two slashes", "postgres:// with two slashes"},
 		{"postgres://h:port/db", "cannot be used: ", "cannot be used: "},
-		{"postgres://u:hush/b@h/db", "with special characters as %XX",
-			"with special characters as %XX"},
-		{"postgres://u:100%hush@h/db", "with special characters as %XX",
-			"with special characters as %XX"},
+		{"postgres://u:hush/b@h/db", "with special characters as %XX", "with special characters as %XX"},
+		{"postgres://u:100%hush@h/db", "with special characters as %XX", "with special characters as %XX"},
 		{"postgres://u:hush@h/db?sslmode=hush", "cannot be used: ", "cannot be used: "},
 		{"redis://", "Redis can", "cannot be used: the Redis URL needs a host"},
 		{"redis-sentinel://a:26379", "Redis can", "MASTER@HOST"},
 	}
 	for _, tt := range tests {
-		var d DatabaseURL
-		var s SessionsURL
-		for _, got := range []struct {
-			kind string
-			err  error
-			want string
-		}{{"database", d.UnmarshalText([]byte(tt.url)), tt.database},
-			{"sessions", s.UnmarshalText([]byte(tt.url)), tt.sessions}} {
-			if (got.err == nil) != (got.want == "") || got.err != nil &&
-				(!strings.Contains(got.err.Error(), got.want) || strings.Contains(got.err.Error(), "hush")) {
-				t.Errorf("%s %q: %v, want %q", got.kind, tt.url, got.err, got.want)
-			}
-		}
+		t.Run(tt.url, func(t *testing.T) {
+			var d DatabaseURL
+			wantUnusable(t, "database", d.UnmarshalText([]byte(tt.url)), tt.database)
+			var s SessionsURL
+			wantUnusable(t, "sessions", s.UnmarshalText([]byte(tt.url)), tt.sessions)
+		})
 	}
 }
 
+// wantUnusable checks the error for a URL. The error must not contain the password "hush".
+func wantUnusable(t *testing.T, key string, err error, want string) {
+	t.Helper()
+	if want == "" {
+		if err != nil {
+			t.Errorf("%s: %v, want nil", key, err)
+		}
+		return
+	}
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Fatalf("%s: %v, want an error with %q", key, err, want)
+	}
+	if strings.Contains(err.Error(), "hush") {
+		t.Errorf("%s: the error %q contains the password", key, err)
+	}
+}
+
+// TestRedact shows which parts of a URL are hidden.
 func TestRedact(t *testing.T) {
 	tests := []struct{ url, want string }{
 		{"sqlite:selvage.db", "sqlite:selvage.db"},
@@ -79,12 +90,13 @@ func TestRedact(t *testing.T) {
 			"redis-sentinel://main@h:26379?sentinel_password=xxxxx"},
 	}
 	for _, tt := range tests {
-		if got := Redact(tt.url); got != tt.want || strings.Contains(got, "hush") {
+		if got := Redact(tt.url); got != tt.want {
 			t.Errorf("Redact(%q) = %q, want %q", tt.url, got, tt.want)
 		}
 	}
 }
 
+// FuzzRedact shows that no URL with a password before its hosts is shown with it.
 func FuzzRedact(f *testing.F) {
 	f.Add("postgres", "u", "p", "h:1,g:2/db?x=y")
 	f.Fuzz(func(t *testing.T, scheme, user, secret, rest string) {
@@ -92,7 +104,8 @@ func FuzzRedact(f *testing.F) {
 		if strings.ContainsAny(scheme+user, "?&:@/") || strings.Contains(rest, "@") {
 			return
 		}
-		if got := Redact(scheme + "://" + user + ":" + secret + marked + "@" + rest); strings.Contains(got, marked) {
+		got := Redact(scheme + "://" + user + ":" + secret + marked + "@" + rest)
+		if strings.Contains(got, marked) {
 			t.Errorf("Redact = %q, which contains the password", got)
 		}
 	})

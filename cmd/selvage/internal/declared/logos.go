@@ -29,14 +29,14 @@ func (d *Declarer) readEntryLogos(ctx context.Context, e entry) error {
 			if m.value.Kind != yaml.ScalarNode || m.value.Value == "" {
 				continue
 			}
-			place := e.at(m.value, m.key.Value)
+			position := e.at(m.value, m.key.Value)
 			picture, err := d.c.ReadFile(m.value.Value)
 			if err != nil {
-				return place.errorf("%v", err)
+				return position.errorf("%v", err)
 			}
 			logo, err := brand.MakeLogo(ctx, theme.Param(), picture)
 			if err != nil {
-				return place.wrap(err)
+				return position.wrap(err)
 			}
 
 			d.logos[logo.Name] = logo

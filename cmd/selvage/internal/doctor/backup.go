@@ -26,10 +26,11 @@ func (e *Examination) backups(context.Context) []Finding {
 	}
 
 	all, err := backup.OpenDir(files).List()
+	if err != nil {
+		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+	}
 	newest, found, future := backup.Newest(all)
 	switch {
-	case err != nil:
-		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	case len(future) > 0:
 		return []Finding{warnedf("check the clock, and move the file elsewhere",
 			"%s in %s is dated in the future; it does not count as a backup", future[0].Name, absolute(dir))}

@@ -40,7 +40,11 @@ func (e certificates) sourceChecks() []check {
 	case len(e.Config.TLS.ACME.Hosts) > 0:
 		return []check{{"Certificates", "ACME", e.acme}, served}
 	}
-	return []check{{"Certificates", "local authority", e.localAuthority}, {"Certificates", "trust", e.trust}, served}
+	return []check{
+		{"Certificates", "local authority", e.localAuthority},
+		{"Certificates", "trust", e.trust},
+		served,
+	}
 }
 
 // localAuthority checks the local authority's two files and the expiry of its certificate. If the
@@ -49,14 +53,15 @@ func (e certificates) localAuthority(context.Context) []Finding {
 	dir := e.Config.Data
 	_, certErr := os.Stat(filepath.Join(dir, ca.CertFile))
 	_, keyErr := os.Stat(filepath.Join(dir, ca.KeyFile))
-	switch missing := func(err error) bool { return errors.Is(err, fs.ErrNotExist) }; {
-	case missing(certErr) && missing(keyErr):
+	noCert := errors.Is(certErr, fs.ErrNotExist)
+	noKey := errors.Is(keyErr, fs.ErrNotExist)
+	switch {
+	case noCert && noKey:
 		return []Finding{skippedf("missing; the first start creates it")}
-	case missing(certErr) || missing(keyErr):
-		return []Finding{brokenf(textf(
-			"restore the missing file, or delete both to create new ones (cd %s && rm %s %s)", dir,
-			ca.CertFile, ca.KeyFile),
-			"%s or %s is missing", ca.CertFile, ca.KeyFile)}
+	case noCert || noKey:
+		remedy := textf("restore the missing file, or delete both to create new ones (cd %s && rm %s %s)",
+			dir, ca.CertFile, ca.KeyFile)
+		return []Finding{brokenf(remedy, "%s or %s is missing", ca.CertFile, ca.KeyFile)}
 	}
 
 	// Both files exist, so Open only reads them. Its errors end with a remedy.
@@ -68,11 +73,9 @@ func (e certificates) localAuthority(context.Context) []Finding {
 
 	end := a.Certificate().NotAfter
 	if time.Until(end) < 60*24*time.Hour {
-		return []Finding{warnedf(textf(
-			"delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile),
-			"expires on %s", end.Format(time.DateOnly))}
+		remedy := textf("delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile)
+		return []Finding{warnedf(remedy, "expires on %s", end.Format(time.DateOnly))}
 	}
-
 	return []Finding{finef("valid until %s, for %s", end.Format(time.DateOnly), strings.Join(a.Names(), " "))}
 }
 
@@ -143,14 +146,15 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 // ending reports when a certificate expires. It warns in the last fifth of the certificate's
 // lifetime, because the certificate should have been renewed earlier.
 func ending(leaf *x509.Certificate, what string) Finding {
-	left, life := time.Until(leaf.NotAfter), leaf.NotAfter.Sub(leaf.NotBefore)
+	left := time.Until(leaf.NotAfter)
+	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
 	end := stamp(leaf.NotAfter)
 	switch {
 	case left < 0:
 		return brokenf("renew it; the server reloads it automatically", "%s, expired on %s", what, end)
-	case left < life/5:
-		return warnedf("find out why it was not renewed", "%s, expires on %s, in %s", what, end,
-			left.Round(time.Hour))
+	case left < lifetime/5:
+		return warnedf("find out why it was not renewed",
+			"%s, expires on %s, in %s", what, end, left.Round(time.Hour))
 	}
 	return finef("%s, valid until %s", what, end)
 }
@@ -159,46 +163,47 @@ func ending(leaf *x509.Certificate, what string) Finding {
 func (e certificates) acme(ctx context.Context) (all []Finding) {
 	for _, host := range e.Config.TLS.ACME.Hosts {
 		if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
-			all = append(all, brokenf("add an A or AAAA record that points to this "+
-				"server", "%s: %s", host, err).of("DNS"))
+			unknown := brokenf("add an A or AAAA record that points to this server", "%s: %s", host, err)
+			all = append(all, unknown.of("DNS"))
 		}
 	}
+	obtained := e.overRows(ctx, func(s *store.Store) []Finding { return e.obtained(ctx, s) })
+	return append(all, obtained...)
+}
 
-	return append(all, e.overRows(ctx, func(s *store.Store) []Finding {
-		master, _ := e.master(true)
-		if master == nil {
-			return []Finding{skippedf("encrypted, and the master key cannot be used")}
+// obtained reports the stored certificates of all hosts.
+func (e certificates) obtained(ctx context.Context, s *store.Store) (all []Finding) {
+	master, _ := e.master(true)
+	if master == nil {
+		return []Finding{skippedf("encrypted, and the master key cannot be used")}
+	}
+
+	// Stored certificates are encrypted with a key from the ring.
+	ring, err := keys.Read(ctx, e.Config.RingConfig(s, master))
+	if err != nil {
+		return []Finding{skippedf("%s", plainly(err))}
+	}
+
+	for _, host := range e.Config.TLS.ACME.Hosts {
+		leaf, err := certs.Stored(ctx, s, ring, host)
+		switch {
+		case errors.Is(err, problem.NotFound):
+			const remedy = "see the server's log for \"requesting a certificate\"; " +
+				"the authority must reach this server on port 80 or 443"
+			all = append(all, warnedf(remedy, "%s: no certificate yet", host))
+		case err != nil:
+			all = append(all, brokenf("see the findings about the keys", "%s: %s", host, plainly(err)))
+		default:
+			all = append(all, ending(leaf, host))
 		}
-
-		// Stored certificates are encrypted with a key from the ring.
-		ring, err := keys.Read(ctx, e.Config.RingConfig(s, master))
-		if err != nil {
-			return []Finding{skippedf("%s", plainly(err))}
-		}
-
-		var given []Finding
-		for _, host := range e.Config.TLS.ACME.Hosts {
-			leaf, err := certs.Stored(ctx, s, ring, host)
-			switch {
-			case errors.Is(err, problem.NotFound):
-				given = append(given, warnedf(
-					"see the server's log for \"requesting a certificate\"; the authority must reach "+
-						"this server on port 80 or 443", "%s: no certificate yet", host))
-			case err != nil:
-				given = append(given, brokenf("see the findings about the keys", "%s: %s", host, plainly(err)))
-			default:
-				given = append(given, ending(leaf, host))
-			}
-		}
-
-		return given
-	})...)
+	}
+	return all
 }
 
 // servedCertificate checks the certificate that the running server presents to clients.
 func (e certificates) servedCertificate(ctx context.Context) []Finding {
 	u, err := url.Parse(e.running.HTTPS)
-	if err != nil || !e.alive || u.Host == "" {
+	if err != nil || u.Host == "" || !e.alive {
 		return nil
 	}
 
@@ -212,8 +217,8 @@ func (e certificates) servedCertificate(ctx context.Context) []Finding {
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", u.Host)
 	if err != nil {
-		return []Finding{brokenf("see the server's log for the reason", "%s, requested for %s: %s",
-			u.Host, name, netCause(err))}
+		return []Finding{brokenf("see the server's log for the reason",
+			"%s, requested for %s: %s", u.Host, name, netCause(err))}
 	}
 	defer conn.Close()
 

@@ -12,38 +12,42 @@ const setClocks Text = "set the clocks of all machines by NTP (apt install chron
 	"tracking` or `timedatectl`)"
 
 // clocks checks that NTP is active, and compares this machine's clock with the database's clock and
-// with the times in the newest row.
+// with the time at which the newest row was created.
 func (e *Examination) clocks(ctx context.Context) []Finding {
 	var all []Finding
-	if set, known := clockIsSet(); known && !set {
-		all = append(all, warnedf(setClocks, "this machine's clock is not synchronized").of("NTP"))
-	} else if known {
+	synchronized, known := clockIsSet()
+	switch {
+	case !known:
+	case synchronized:
 		all = append(all, finef("this machine's clock is synchronized by NTP").of("NTP"))
+	default:
+		all = append(all, warnedf(setClocks, "this machine's clock is not synchronized").of("NTP"))
 	}
 	return append(all, e.overRows(ctx, func(s *store.Store) []Finding { return e.clocksOfRows(ctx, s) })...)
 }
 
-// clocksOfRows compares this machine's clock with the newest row and, if the database is on another
-// machine, with the database's clock.
+// clocksOfRows compares this machine's clock with the newest row and, if the database may be on a
+// different machine, with the database's clock.
 func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []Finding) {
 	if e.Config.Database.Shared() {
 		all = append(all, compareClock(ctx, s.Clock).of("database"))
 	}
 
 	newest, err := s.Newest(ctx)
-	switch ahead := time.Until(newest); {
-	case err != nil:
-		all = append(all, skippedf("%s", plainly(err)).of("rows"))
+	if err != nil {
+		return append(all, skippedf("%s", plainly(err)).of("rows"))
+	}
+	ahead := time.Until(newest)
+	switch {
 	case newest.IsZero():
 		all = append(all, skippedf("the database is empty").of("rows"))
 	case ahead > clock.Tolerated:
-		all = append(all, brokenf(setClocks,
-			"the newest row is from %s, which is %s in the future: this clock was set back, or was ahead",
+		all = append(all, brokenf(setClocks, "the newest row is from %s, which is %s in the future: "+
+			"this clock was set back, or was ahead when the row was written",
 			stamp(newest), ahead.Round(time.Second)).of("rows"))
 	default:
 		all = append(all, finef("the newest row is from %s", stamp(newest)).of("rows"))
 	}
-
 	return all
 }
 

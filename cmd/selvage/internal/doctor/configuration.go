@@ -27,11 +27,11 @@ func Unreadable(err error) (all []Finding) {
 // with secrets that every user can read.
 func (e *Examination) Configuration() []Finding {
 	sources := sourcesOf(e.From)
-	told := finef("defaults only")
+	origin := finef("defaults only")
 	if len(sources) > 0 {
-		told = finef("%s; `selvage config show` prints what each sets", strings.Join(sources, ", "))
+		origin = finef("%s; `selvage config show` prints what each sets", strings.Join(sources, ", "))
 	}
-	all := []Finding{configured(told)}
+	all := []Finding{configured(origin)}
 	for _, warning := range e.Config.Warnings() {
 		found, remedy, _ := strings.Cut(warning, "; ")
 		all = append(all, configured(warnedf(Text(remedy), "%s", found)))
@@ -39,8 +39,10 @@ func (e *Examination) Configuration() []Finding {
 	return append(all, readableSecrets(e.Config, e.Getenv, e.From)...)
 }
 
+// configured returns f as a finding about the whole configuration.
 func configured(f Finding) Finding {
-	f.Group, f.Name = "Configuration", "configuration"
+	f.Group = "Configuration"
+	f.Name = "configuration"
 	return f
 }
 
@@ -49,25 +51,27 @@ var place = regexp.MustCompile(`:\d+:\d+$`)
 
 // sourcesOf returns the files, variables and flags that set a value, sorted.
 func sourcesOf(from config.Origins) []string {
-	all := make(map[string]bool)
-	for at := range maps.Values(from) {
-		all[place.ReplaceAllString(at, "")] = true
+	sources := make(map[string]bool)
+	for _, origin := range from {
+		sources[place.ReplaceAllString(origin, "")] = true
 	}
-	return slices.Sorted(maps.Keys(all))
+	return slices.Sorted(maps.Keys(sources))
 }
 
 // readableSecrets warns about files that contain a secret and that every user can read. A URL with
 // a password counts as a secret.
 func readableSecrets(c config.Config, getenv func(string) string, from config.Origins) (all []Finding) {
 	for _, s := range config.Settings() {
-		at, text := from[s.Path], fmt.Sprint(s.Value(c))
-		file := place.ReplaceAllString(at, "")
+		origin := from[s.Path]
+		text := fmt.Sprint(s.Value(c))
+		isSecret := s.Secret || config.Redact(text) != text
+		file := place.ReplaceAllString(origin, "")
 		switch {
-		case !s.Secret && config.Redact(text) == text || strings.HasPrefix(at, "--"):
+		case !isSecret || strings.HasPrefix(origin, "--"):
 			continue
-		case strings.HasSuffix(at, "_FILE"):
-			file = getenv(at)
-		case file == at:
+		case strings.HasSuffix(origin, "_FILE"):
+			file = getenv(origin)
+		case file == origin:
 			continue // an environment variable sets the value
 		}
 
@@ -79,9 +83,8 @@ func readableSecrets(c config.Config, getenv func(string) string, from config.Or
 		}
 
 		f := warnedf(Text("chmod o-r "+file), "every user of this machine can read %s, which sets %s", file, s.Path)
-		f.Group, f.Name = "Configuration", "secrets"
-		all = append(all, f)
+		f.Group = "Configuration"
+		all = append(all, f.of("secrets"))
 	}
-
 	return all
 }

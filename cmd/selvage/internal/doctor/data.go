@@ -18,7 +18,8 @@ import (
 // dataChecks returns the checks of the data and media directories. The space and filesystem
 // of the media directory are checked only if it is on another device.
 func (e *Examination) dataChecks() []check {
-	data, media := folder{e, e.Config.Data}, folder{e, e.Config.MediaDir()}
+	data := folder{e, e.Config.Data}
+	media := folder{e, e.Config.MediaDir()}
 	all := []check{
 		{"Data", "directory", e.dataDirectory},
 		{"Data", "files", func(context.Context) []Finding { return e.files(data.path) }},
@@ -32,13 +33,15 @@ func (e *Examination) dataChecks() []check {
 		return append(all, check{"Media", "bucket", e.bucket})
 	}
 
-	all = append(all, check{"Media", "directory", e.mediaDirectory}, check{"Media", "writing", media.writing})
+	all = append(all,
+		check{"Media", "directory", e.mediaDirectory},
+		check{"Media", "writing", media.writing},
+	)
 	if !sameDevice(data.path, media.path) {
-		all = append(all, check{group: "Media", name: "space", look: media.space}, check{
-			group: "Media",
-			name:  "filesystem",
-			look:  media.filesystem,
-		})
+		all = append(all,
+			check{"Media", "space", media.space},
+			check{"Media", "filesystem", media.filesystem},
+		)
 	}
 	return all
 }
@@ -66,13 +69,12 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
-		return []Finding{brokenf(Text("chmod 700 "+dir), "every user can write to %s (mode %s)", absolute(dir),
-			octal(mode))}
+		return []Finding{brokenf(Text("chmod 700 "+dir),
+			"every user can write to %s (mode %s)", absolute(dir), octal(mode))}
 	case mode&0o007 != 0:
-		return []Finding{warnedf(Text("chmod 700 "+dir), "every user can read %s (mode %s)", absolute(dir),
-			octal(mode))}
+		return []Finding{warnedf(Text("chmod 700 "+dir),
+			"every user can read %s (mode %s)", absolute(dir), octal(mode))}
 	}
-
 	return []Finding{finef("%s, owner %s, mode %s", absolute(dir), datadir.Owner(info), octal(mode))}
 }
 
@@ -80,15 +82,13 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 // server could create the directory.
 func (e *Examination) noDirectory(dir string) Finding {
 	const writable = 0o3 // W_OK and X_OK
-	above := filepath.Dir(absolute(dir))
-	for ; above != "/"; above = filepath.Dir(above) {
-		if isDir(above) {
-			break
-		}
+	parent := filepath.Dir(absolute(dir))
+	for parent != "/" && !isDir(parent) {
+		parent = filepath.Dir(parent)
 	}
-	if err := syscall.Access(above, writable); err != nil {
+	if err := syscall.Access(parent, writable); err != nil {
 		return brokenf("set --data, or create the directory for the server's account",
-			"%s does not exist and cannot be created: %s: %s", absolute(dir), above, err)
+			"%s does not exist and cannot be created: %s: %s", absolute(dir), parent, err)
 	}
 	return warnedf(
 		"set --data or SELVAGE_DATA to the server's directory, or run `selvage serve` to create it",
@@ -107,8 +107,8 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 	case !info.IsDir():
 		return []Finding{brokenf("set --media to a directory", "%s is not a directory", absolute(dir))}
 	}
-	return []Finding{finef("%s, owner %s, mode %s", absolute(dir), datadir.Owner(info),
-		octal(info.Mode().Perm()))}
+	mode := octal(info.Mode().Perm())
+	return []Finding{finef("%s, owner %s, mode %s", absolute(dir), datadir.Owner(info), mode)}
 }
 
 // bucket checks that the object store can be reached and contains the bucket.
@@ -129,7 +129,8 @@ func (e *Examination) bucket(context.Context) []Finding {
 func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	missing := skippedf("%s does not exist; the first start creates it", absolute(dir))
 	e.overRows(ctx, func(s *store.Store) []Finding {
-		if has, err := s.HasRecordings(ctx); err == nil && has {
+		has, err := s.HasRecordings(ctx)
+		if err == nil && has {
 			missing = brokenf("restore it, mount it, or set --media to its location",
 				"%s does not exist, but recordings are stored in it", absolute(dir))
 		}
@@ -150,10 +151,9 @@ func (f folder) writing(context.Context) []Finding {
 	took := time.Since(began).Round(time.Millisecond)
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return []Finding{brokenf(
-			"remount it writable (mount -o remount,rw), and check `dmesg` for the reason: failing disks "+
-				"become read-only",
-			"%s is on a read-only filesystem", absolute(f.path))}
+		const remedy = "remount it writable (mount -o remount,rw), and check `dmesg` for the reason: " +
+			"failing disks become read-only"
+		return []Finding{brokenf(remedy, "%s is on a read-only filesystem", absolute(f.path))}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return []Finding{brokenf("free some space or raise the quota; the server recovers automatically",
 			"no space is left in %s", absolute(f.path))}
@@ -178,20 +178,23 @@ func tryWriting(dir string) error {
 	if err != nil {
 		return err
 	}
-	name, moved := f.Name(), f.Name()+"-moved"
+	name := f.Name()
 	_, err = f.Write(make([]byte, 4096))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(name, moved)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return errors.Join(err, os.Remove(name))
 	}
-	if gone := os.Remove(moved); gone == nil || err == nil {
-		return errors.Join(err, gone)
+	moved := name + "-moved"
+	if err := os.Rename(name, moved); err != nil {
+		return errors.Join(err, os.Remove(name))
 	}
-	return errors.Join(err, os.Remove(name))
+	return os.Remove(moved)
 }
 
 // octal formats the mode of a file, such as 700.
 func octal(mode fs.FileMode) string { return strconv.FormatUint(uint64(mode), 8) }
 
+// absolute returns the absolute form of a path, or the path itself if that cannot be determined.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs

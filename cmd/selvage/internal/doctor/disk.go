@@ -21,22 +21,24 @@ func (f folder) space(context.Context) []Finding {
 		return []Finding{skippedf("the filesystem does not report its free space: %s", err)}
 	}
 
-	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
-	inodes, most := uint64(s.Ffree), uint64(s.Files)
+	blockSize := uint64(s.Bsize)
+	free, size := uint64(s.Bavail)*blockSize, uint64(s.Blocks)*blockSize
+	freeInodes, inodes := uint64(s.Ffree), uint64(s.Files)
 	const remedy Text = "free some space, or move it to a larger disk; when the disk is full, the server " +
 		"still serves reads but answers writes with 503"
-	left := finef("%s of %s free", inUnits(free), inUnits(all))
+	left := finef("%s of %s free", inUnits(free), inUnits(size))
 	switch {
 	case free < 32<<20:
 		left.Status, left.Remedy = Broken, remedy
-	case free < 1<<30 && free < all/20, free < 256<<20:
+	case free < 1<<30 && free < size/20, free < 256<<20:
 		left.Status, left.Remedy = Warned, remedy
 	}
 	findings := []Finding{left}
 
-	if most > 0 && inodes < most/100 {
-		findings = append(findings, warnedf("remove unneeded files, or move it to another filesystem",
-			"%s of %s inodes are free", inodes, most).of("inodes"))
+	if inodes > 0 && freeInodes < inodes/100 {
+		few := warnedf("remove unneeded files, or move it to another filesystem",
+			"%s of %s inodes are free", freeInodes, inodes)
+		findings = append(findings, few.of("inodes"))
 	}
 	return findings
 }
@@ -47,27 +49,50 @@ func inUnits(n uint64) string {
 	if n < 1<<10 {
 		return strconv.FormatUint(n, 10) + " B"
 	}
-	unit, v := -1, float64(n)
-	for v >= 1024 && unit < len(units)-1 {
-		v /= 1024
+	unit := -1
+	value := float64(n)
+	for value >= 1024 && unit < len(units)-1 {
+		value /= 1024
 		unit++
 	}
-	return strconv.FormatFloat(v, 'f', 1, 64) + " " + units[unit:unit+1] + "iB"
+	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[unit:unit+1] + "iB"
 }
 
+// sameDevice reports whether two folders are on the same device. If one of them is missing, which a
+// different check reports, it returns true.
 func sameDevice(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if errX != nil || errY != nil {
-		return true // another check reports a missing folder
+	infoA, err := os.Stat(a)
+	if err != nil {
+		return true
 	}
-	return x.Sys().(*syscall.Stat_t).Dev == y.Sys().(*syscall.Stat_t).Dev
+	infoB, err := os.Stat(b)
+	if err != nil {
+		return true
+	}
+	return infoA.Sys().(*syscall.Stat_t).Dev == infoB.Sys().(*syscall.Stat_t).Dev
 }
 
 // These lists name filesystems that are not local disks.
 var (
-	networkKinds = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.glusterfs",
-		"fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "gpfs", "lustre", "ocfs2", "webdavfs"}
+	networkKinds = []string{
+		"9p",
+		"afs",
+		"ceph",
+		"cifs",
+		"fuse.ceph",
+		"fuse.glusterfs",
+		"fuse.rclone",
+		"fuse.s3fs",
+		"fuse.sshfs",
+		"gpfs",
+		"lustre",
+		"nfs",
+		"nfs4",
+		"ocfs2",
+		"smb3",
+		"smbfs",
+		"webdavfs",
+	}
 	memoryKinds = []string{"tmpfs", "ramfs"}
 )
 
@@ -86,8 +111,8 @@ func (f folder) filesystem(context.Context) []Finding {
 			"use a local disk: SQLite's locks and syncs are not reliable over a network",
 			"%s, mounted at %s, is a network filesystem", kind, mount)}
 	case slices.Contains(memoryKinds, kind):
-		return []Finding{warnedf("use a filesystem on disk", "%s, mounted at %s, is lost when the "+
-			"machine restarts", kind, mount)}
+		return []Finding{warnedf("use a filesystem on disk",
+			"%s, mounted at %s, is lost when the machine restarts", kind, mount)}
 	case kind == "overlay":
 		return []Finding{warnedf(textf("mount a volume at %s", absolute(f.path)),
 			"it is in the container's own layer and is lost with the container")}
@@ -111,19 +136,19 @@ func mountOf(path string) (kind, mount string) {
 	}
 	defer table.Close()
 
-	for lines := bufio.NewScanner(table); lines.Scan(); {
+	lines := bufio.NewScanner(table)
+	for lines.Scan() {
 		before, after, _ := strings.Cut(lines.Text(), " - ")
 		fields, kinds := strings.Fields(before), strings.Fields(after)
 		if len(fields) < 5 || len(kinds) == 0 {
 			continue
 		}
 		point := unescapeOctal(fields[4])
-		within := point == "/" || path == point || strings.HasPrefix(path, point+"/")
-		if within && len(point) >= len(mount) {
+		isParent := point == "/" || path == point || strings.HasPrefix(path, point+"/")
+		if isParent && len(point) >= len(mount) {
 			kind, mount = kinds[0], point
 		}
 	}
-
 	return kind, mount
 }
 

@@ -13,24 +13,30 @@ import (
 
 // asServer returns the remedy for a path to which the current user has insufficient access.
 func (e *Examination) asServer(path string) Text {
-	me, theirs := os.Geteuid(), -1
-	for dir := absolute(path); ; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil {
-			theirs = datadir.UID(info)
-			break
-		}
-	}
-	if me == theirs {
+	me := os.Geteuid()
+	owner := ownerOf(path)
+	if me == owner {
 		return Text("chmod u+rwX " + path)
 	}
 	owned := path
 	if isBelow(path, e.Config.Data) {
 		owned = e.Config.Data
 	}
-	return textf(
-		"run this as the server's account (sudo -u %s selvage doctor), or change the owner to this "+
-			"account (chown -R %s %s)",
-		datadir.Account(theirs), datadir.Account(me), owned)
+	return textf("run this as the server's account (sudo -u %s selvage doctor), "+
+		"or change the owner to this account (chown -R %s %s)",
+		datadir.Account(owner), datadir.Account(me), owned)
+}
+
+// ownerOf returns the user ID of the owner of a path or, if that cannot be found, of its closest
+// parent.
+func ownerOf(path string) int {
+	dir := absolute(path)
+	for {
+		if info, err := os.Stat(dir); err == nil {
+			return datadir.UID(info)
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // isBelow reports whether a path is a directory or something in it.
@@ -43,8 +49,10 @@ func isBelow(path, dir string) bool {
 // that a server started by the current user would have. A server started by root runs as the owner
 // of the data directory.
 func (e *Examination) server() int {
-	if info, err := os.Stat(procOf(e.running.PID)); e.alive && err == nil {
-		return datadir.UID(info)
+	if e.alive {
+		if info, err := os.Stat(procOf(e.running.PID)); err == nil {
+			return datadir.UID(info)
+		}
 	}
 	if me := os.Geteuid(); me != 0 {
 		return me
@@ -62,7 +70,7 @@ func (e *Examination) files(dir string) (all []Finding) {
 		return nil // the directory check reports this error
 	}
 
-	var strange, open []string
+	var strange, readable []string
 	who := e.server()
 	for _, entry := range entries {
 		info, err := entry.Info()
@@ -73,7 +81,7 @@ func (e *Examination) files(dir string) (all []Finding) {
 			strange = append(strange, fmt.Sprintf("%s (%s)", entry.Name(), datadir.Owner(info)))
 		}
 		if info.Mode().Perm()&0o007 != 0 && !isPublic(entry.Name()) && !info.IsDir() {
-			open = append(open, entry.Name())
+			readable = append(readable, entry.Name())
 		}
 	}
 
@@ -82,18 +90,18 @@ func (e *Examination) files(dir string) (all []Finding) {
 			"not owned by %s, the server's account: %s", datadir.Account(who), few(strange)))
 	}
 
-	if open != nil {
-		all = append(all, warnedf(Text("cd "+dir+" && chmod 600 "+strings.Join(open, " ")),
-			"every user can read %s", few(open)))
+	if readable != nil {
+		remedy := Text("cd " + dir + " && chmod 600 " + strings.Join(readable, " "))
+		all = append(all, warnedf(remedy, "every user can read %s", few(readable)))
 	}
 
-	if all == nil && who == 0 { // a server of root reads files of any owner, so none was compared
+	switch {
+	case all != nil:
+		return all
+	case who == 0: // a server that runs as root can read all files, so no owner was compared
 		return []Finding{finef("files: %s", len(entries))}
 	}
-	if all == nil {
-		all = []Finding{finef("files: %s, all owned by %s", len(entries), datadir.Account(who))}
-	}
-	return all
+	return []Finding{finef("files: %s, all owned by %s", len(entries), datadir.Account(who))}
 }
 
 // ownKinds checks that the resource kinds that the operator defined can be loaded.

@@ -66,8 +66,8 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 // masterRemedy returns the remedy for a master key that is missing or wrong.
 func (e *Examination) masterRemedy() Text {
 	if e.Config.Database.Shared() {
-		return textf("copy the key from a node that uses the same database, or set SELVAGE_MASTER_KEY_FILE to a " +
-			"file that contains it")
+		return textf("copy the key from a node that uses the same database, " +
+			"or set SELVAGE_MASTER_KEY_FILE to a file that contains it")
 	}
 	return textf("restore the key from your backup, or set SELVAGE_MASTER_KEY_FILE to a file that contains it")
 }
@@ -95,7 +95,8 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 			period = time.Duration(e.Config.Keys.SealingRotation)
 		}
 		// A tenth of the period, or at least an hour, is allowed before a rotation is overdue.
-		if since, ok := status.Since[use]; ok && time.Since(since) > period+max(period/10, time.Hour) {
+		allowed := period + max(period/10, time.Hour)
+		if since, ok := status.Since[use]; ok && time.Since(since) > allowed {
 			overdue = append(overdue, fmt.Sprintf("%s (%s)", use, stamp(since)))
 		}
 	}
@@ -113,10 +114,10 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 	if all == nil {
 		all = append(all, finef("%s keys, decrypted with the master key", len(records)))
 	}
-
 	return all
 }
 
+// hasKey reports whether the ring has a key with a use and a state.
 func hasKey(records []keys.Record, use keys.Use, state keys.State) bool {
 	for _, r := range records {
 		if r.Use == use && r.State == state {

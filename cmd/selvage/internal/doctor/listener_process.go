@@ -14,9 +14,9 @@ import (
 
 // usedBy names the process that listens on an address, as far as the current user can see it.
 func usedBy(address config.HostPort) Text {
-	_, text, err := net.SplitHostPort(string(address))
-	port, convErr := strconv.Atoi(text)
-	if err != nil || convErr != nil {
+	_, text, _ := net.SplitHostPort(string(address))
+	port, err := strconv.Atoi(text) // fails, too, if the address has no port
+	if err != nil {
 		return textf("%s is used by another program", address)
 	}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -39,10 +39,16 @@ func listeningOn(table string, port int) (inodes []string) {
 	}
 	defer f.Close()
 	const listening = "0A"
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	suffix := fmt.Sprintf(":%04X", port)
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
-		if len(fields) > 9 && fields[3] == listening && strings.HasSuffix(fields[1], fmt.Sprintf(":%04X", port)) {
-			inodes = append(inodes, fields[9])
+		if len(fields) < 10 {
+			continue
+		}
+		address, state, inode := fields[1], fields[3], fields[9]
+		if state == listening && strings.HasSuffix(address, suffix) {
+			inodes = append(inodes, inode)
 		}
 	}
 	return inodes
@@ -55,7 +61,8 @@ func owning(inode string) string {
 		return ""
 	}
 	for _, link := range links {
-		if to, err := os.Readlink(link); err == nil && to == "socket:["+inode+"]" {
+		target, err := os.Readlink(link)
+		if err == nil && target == "socket:["+inode+"]" {
 			return strings.Split(link, "/")[2]
 		}
 	}

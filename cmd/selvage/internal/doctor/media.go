@@ -109,15 +109,19 @@ func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	if blocked := e.unreachable(ctx, all); len(blocked) > 0 {
 		return blocked
 	}
-	finding, called := finef("browsers get %s", list(all)), []Finding(nil)
-	if port, known := e.mediaPortNumber(); known {
+	port, known := e.mediaPortNumber()
+	finding := finef("browsers get %s", list(all))
+	if known {
 		finding = finef("browsers get %s, where the running server answers by TCP and UDP", list(all))
-		called = append(called, e.testCall(ctx, netip.AddrPortFrom(all[0], port)).of("test call"))
 	}
 	if listener.Loopback() {
 		finding.Found = finding.Found.and("(calls in Firefox need --listen-media :8444)")
 	}
-	return append([]Finding{finding}, called...)
+	if !known {
+		return []Finding{finding}
+	}
+	call := e.testCall(ctx, netip.AddrPortFrom(all[0], port))
+	return []Finding{finding, call.of("test call")}
 }
 
 // reachFor limits how long the running server may take to answer at an address.
@@ -134,21 +138,25 @@ func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked 
 		return nil
 	}
 
-	for _, by := range []struct {
+	transports := []struct {
 		name  string
 		reach func(context.Context, netip.AddrPort) error
-	}{{"TCP", connectTCP}, {"UDP", e.reachUDP}} {
+	}{
+		{"TCP", connectTCP},
+		{"UDP", e.reachUDP},
+	}
+	for _, transport := range transports {
 		var silent []netip.Addr
 		for _, ip := range all {
 			ctx, cancel := context.WithTimeout(ctx, reachFor)
-			if by.reach(ctx, netip.AddrPortFrom(ip, port)) != nil {
+			if transport.reach(ctx, netip.AddrPortFrom(ip, port)) != nil {
 				silent = append(silent, ip)
 			}
 			cancel()
 		}
 		if len(silent) > 0 {
 			blocked = append(blocked, warnedf("open the media port in the firewall, or correct --media-address",
-				"the running server does not answer at %s by %s", list(silent), by.name))
+				"the running server does not answer at %s by %s", list(silent), transport.name))
 		}
 	}
 	return blocked
@@ -156,27 +164,31 @@ func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked 
 
 // testCall calls the running server in the same way as a browser, and describes the path of the
 // audio.
-func (e callChecks) testCall(ctx context.Context, at netip.AddrPort) Finding {
+func (e callChecks) testCall(ctx context.Context, address netip.AddrPort) Finding {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
-	after, err := media.TestCall(ctx, at, e.running.Probe)
+	delay, err := media.TestCall(ctx, address, e.running.Probe)
 	if err != nil {
-		return brokenf("look for the cause in the server's log", "no audio by UDP to %s: %s", at, err)
+		return brokenf("look for the cause in the server's log", "no audio by UDP to %s: %s", address, err)
 	}
-	return finef("by UDP to %s; its audio comes back after %s ms", at,
-		strconv.FormatFloat(float64(after.Microseconds())/1000, 'f', 1, 64))
+	milliseconds := float64(delay.Microseconds()) / 1000
+	return finef("by UDP to %s; its audio comes back after %s ms", address,
+		strconv.FormatFloat(milliseconds, 'f', 1, 64))
 }
 
 // mediaPortNumber returns the number of the running server's media port.
 func (e callChecks) mediaPortNumber() (port uint16, known bool) {
+	if !e.alive {
+		return 0, false
+	}
 	_, text, _ := net.SplitHostPort(e.running.Media)
 	n, err := strconv.ParseUint(text, 10, 16)
-	return uint16(n), e.alive && err == nil
+	return uint16(n), err == nil
 }
 
 // connectTCP opens a connection and closes it.
-func connectTCP(ctx context.Context, at netip.AddrPort) error {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", at.String())
+func connectTCP(ctx context.Context, address netip.AddrPort) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address.String())
 	if err != nil {
 		return err
 	}
@@ -184,8 +196,8 @@ func connectTCP(ctx context.Context, at netip.AddrPort) error {
 }
 
 // reachUDP sends STUN requests to the running server.
-func (e callChecks) reachUDP(ctx context.Context, at netip.AddrPort) error {
-	return media.Reach(ctx, at, e.running.Probe)
+func (e callChecks) reachUDP(ctx context.Context, address netip.AddrPort) error {
+	return media.Reach(ctx, address, e.running.Probe)
 }
 
 // turn checks that the TURN server responds at the URL that browsers use.
@@ -211,6 +223,7 @@ func (e callChecks) runningTURN(ctx context.Context) Finding {
 	return finef("%s answers", e.running.TURN)
 }
 
+// list joins addresses with commas.
 func list(all []netip.Addr) string {
 	texts := make([]string, len(all))
 	for i, ip := range all {

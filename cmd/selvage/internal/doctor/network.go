@@ -96,7 +96,8 @@ func findRunning(dir string) (datadir.Running, bool) {
 		return r, false
 	}
 	defer f.Close() // also releases the lock, if this process got it
-	return r, errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	return r, errors.Is(err, syscall.EWOULDBLOCK)
 }
 
 // runningServer checks that a server is running with this configuration and is ready.
@@ -106,18 +107,19 @@ func (e *Examination) runningServer(ctx context.Context) []Finding {
 		return []Finding{warnedf(
 			"find out why with `journalctl -u selvage` and `dmesg | grep -i oom`; the next start "+
 				"continues where it stopped",
-			"no server runs; the last one, process %s, was killed", e.running.PID)}
+			"no server is running; the last one, process %s, was killed", e.running.PID)}
 	case !e.alive:
-		return []Finding{skippedf("no server runs in %s", e.Config.Data)}
+		return []Finding{skippedf("no server is running in %s", e.Config.Data)}
 	case e.running.PID == 0:
 		return []Finding{warnedf("wait and run this command again", "the server is starting or stopping")}
 	}
 
 	all := []Finding{finef("process %s at %s", e.running.PID, e.running.PublicURL)}
-	if given := e.where; e.running.AuthURL != given.Auth || e.running.PublicURL != given.Public {
-		all = append(all, warnedf("run this command with the server's --config and variables, or restart the server",
+	if e.running.AuthURL != e.where.Auth || e.running.PublicURL != e.where.Public {
+		differs := warnedf("run this command with the server's --config and variables, or restart the server",
 			"the server runs as %s with issuer %s/, but this configuration has %s and %s",
-			e.running.PublicURL, e.running.AuthURL, given.Public, given.Issuer()).of("configuration"))
+			e.running.PublicURL, e.running.AuthURL, e.where.Public, e.where.Issuer())
+		all = append(all, differs.of("configuration"))
 	}
 
 	if e.running.Ops == "" {
@@ -142,13 +144,13 @@ func (e *Examination) ask(ctx context.Context) []Finding {
 			"%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
 	}
 
-	all := []Finding{finef("%s: %s", answer.Status,
-		strings.Join(slices.Sorted(maps.Keys(answer.Checks)), ", ")).of("readiness")}
+	names := slices.Sorted(maps.Keys(answer.Checks))
+	ready := finef("%s: %s", answer.Status, strings.Join(names, ", "))
 	if status != http.StatusOK {
-		all[0] = brokenf("see the findings about each of these; the server recovers automatically", "%s: %s",
-			answer.Status, answer.unwell()).of("readiness")
+		ready = brokenf("see the findings about each of these; the server recovers automatically",
+			"%s: %s", answer.Status, answer.unwell())
 	}
-
+	all := []Finding{ready.of("readiness")}
 	if answer.Version != e.Version {
 		all = append(all, warnedf("restart the server, or use its own binary",
 			"the server is version %s, this command is %s", answer.Version, e.Version).of("version"))

@@ -29,12 +29,12 @@ func (e *Examination) account(context.Context) []Finding {
 	if uid := e.server(); uid != 0 {
 		return []Finding{finef("%s", datadir.Account(uid))}
 	}
-	return []Finding{warnedf(
-		"create an account (useradd --system selvage), make it the owner of the data directory (chown "+
-			"-R), and run the server as that account",
-		"the server runs as root, which it does not need")}
+	const remedy = "create an account (useradd --system selvage), make it the owner of the data directory " +
+		"(chown -R), and run the server as that account"
+	return []Finding{warnedf(remedy, "the server runs as root, which it does not need")}
 }
 
+// procOf returns the directory of a process in /proc.
 func procOf(pid int) string { return "/proc/" + strconv.Itoa(pid) }
 
 func isDir(path string) bool {
@@ -46,18 +46,18 @@ func isDir(path string) bool {
 // limit that a server started by the current user would have.
 func (e *Examination) openFiles(context.Context) []Finding {
 	const remedy Text = "set LimitNOFILE=65536 in the unit, or run `ulimit -n 65536` before the start"
-	most := limitOf(e.running.PID)
-	f := finef("the running server can open %s files", most)
-	if !e.alive || most == 0 {
-		var limit syscall.Rlimit
-		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+	limit := limitOf(e.running.PID)
+	f := finef("the running server can open %s files", limit)
+	if !e.alive || limit == 0 {
+		var own syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &own); err != nil {
 			return []Finding{skippedf("%s", err)}
 		}
-		most = uint64(limit.Max) // Go raises the soft limit to this value at startup
-		f = finef("a server started by this account can open %s files", most)
+		limit = uint64(own.Max) // Go raises the soft limit to this value at startup
+		f = finef("a server started by this account can open %s files", limit)
 	}
 
-	if most < fewFiles {
+	if limit < fewFiles {
 		f.Status, f.Remedy = Warned, remedy
 		f.Found = f.Found.and("(each connection counts as one)")
 	}
@@ -72,9 +72,11 @@ func limitOf(pid int) uint64 {
 		return 0
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if rest, ok := strings.CutPrefix(lines.Text(), "Max open files"); ok && len(strings.Fields(rest)) > 0 {
-			n, _ := strconv.ParseUint(strings.Fields(rest)[0], 10, 64) // "unlimited" becomes 0
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), "Max open files")
+		if limits := strings.Fields(rest); ok && len(limits) > 0 {
+			n, _ := strconv.ParseUint(limits[0], 10, 64) // "unlimited" becomes 0
 			return n
 		}
 	}

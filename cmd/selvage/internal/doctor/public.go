@@ -31,7 +31,7 @@ func (e *Examination) publicURL(ctx context.Context) []Finding {
 	}
 
 	if !e.alive {
-		return append(all, skippedf("%s: no server runs here", e.where.Auth))
+		return append(all, skippedf("%s: no server is running here", e.where.Auth))
 	}
 	if !e.Config.Services.Has(config.IDP) {
 		return append(all, skippedf("%s: this server does not serve %s", e.where.Auth, config.IDP))

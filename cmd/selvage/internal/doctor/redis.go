@@ -12,26 +12,21 @@ import (
 func (e *Examination) inRedis(ctx context.Context) []Finding {
 	s, err := redis.Open(ctx, redis.Config{URL: string(e.Config.Sessions), Pool: 1})
 	if err != nil {
-		return []Finding{brokenf(
-			"set --sessions as `selvage config sample` shows; put the password in SELVAGE_SESSIONS or "+
-				"in the file named by SELVAGE_SESSIONS_FILE",
-			"%s", err)}
+		const remedy = "set --sessions as `selvage config sample` shows; put the password in SELVAGE_SESSIONS " +
+			"or in the file named by SELVAGE_SESSIONS_FILE"
+		return []Finding{brokenf(remedy, "%s", err)}
 	}
 	defer s.Close()
 
+	const restart = "start Redis or check its log; until then sessions are kept in the database, " +
+		"and logins in progress have to start over"
 	before := time.Now()
 	info, err := s.Info(ctx)
 	if err != nil {
-		return []Finding{brokenf(
-			"start Redis or check its log; until then sessions are kept in the database, and logins in "+
-				"progress have to start over",
-			"%s", err)}
+		return []Finding{brokenf(restart, "%s", err)}
 	}
 	if err := s.Probe(ctx); err != nil {
-		return []Finding{brokenf(
-			"start Redis or check its log; until then sessions are kept in the database, and logins in "+
-				"progress have to start over",
-			"%s", err)}
+		return []Finding{brokenf(restart, "%s", err)}
 	}
 
 	all := []Finding{finef("Redis %s, %s, 1 server, accepts writes", info.Servers[0].Version, info.Mode)}
@@ -75,7 +70,8 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 		add("persistence", finef("%s: snapshots are stored on disk periodically", s.Address))
 	}
 
-	switch ahead := asked.Sub(s.Clock).Round(time.Second); {
+	ahead := asked.Sub(s.Clock).Round(time.Second)
+	switch {
 	case ahead > clock.Tolerated:
 		add("clock", brokenf(setClocks, "%s: this machine's clock is %s ahead of its clock", s.Address, ahead))
 	case -ahead > clock.Tolerated:

@@ -21,18 +21,19 @@ import (
 func (e *Examination) fabricHost(ctx context.Context) []Finding {
 	switch {
 	case !e.alive:
-		return []Finding{skippedf("%s: no server runs here", e.where.Fabric)}
+		return []Finding{skippedf("%s: no server is running here", e.where.Fabric)}
 	case !e.Config.Services.Has(config.Relay):
 		return []Finding{skippedf("%s: this server does not serve %s", e.where.Fabric, config.Relay)}
 	case e.Config.FabricHost == "" && e.running.HTTPS == "":
 		return []Finding{skippedf("needs HTTPS; if a proxy terminates TLS, set --fabric-host")}
 	}
-	all := []Finding{e.webSocket(ctx)}
+	socket := e.webSocket(ctx)
 	host, port, _ := net.SplitHostPort(e.where.Fabric)
-	if _, domain, ok := strings.Cut(host, "."); ok && net.ParseIP(host) == nil && all[0].Status == Fine {
-		all = append(all, e.fabricAPI(ctx, net.JoinHostPort("fabric."+domain, port)))
+	_, domain, hasDomain := strings.Cut(host, ".")
+	if socket.Status != Fine || !hasDomain || net.ParseIP(host) != nil {
+		return []Finding{socket}
 	}
-	return all
+	return []Finding{socket, e.fabricAPI(ctx, net.JoinHostPort("fabric."+domain, port))}
 }
 
 // webSocket opens a WebSocket on the fabric host and closes it (RFC 6455, section 4.1).
@@ -46,8 +47,8 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 		"Sec-Websocket-Key":     {base64.StdEncoding.EncodeToString(key)},
 	})
 	if err != nil {
-		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.Fabric,
-			netCause(err))
+		return brokenf(e.unreached(err, "--fabric-host"),
+			"wss://%s does not answer: %s", e.where.Fabric, netCause(err))
 	}
 	defer resp.Body.Close()
 
@@ -62,11 +63,11 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
-		return brokenf(
-			textf("browser SDKs derive that name from --fabric-host:").and(e.unreached(err, "--fabric-host")),
-			"https://%s does not answer: %s", host, netCause(err)).of("fabric API")
+		remedy := textf("browser SDKs derive that name from --fabric-host:").and(e.unreached(err, "--fabric-host"))
+		return brokenf(remedy, "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
 	}
 	defer resp.Body.Close()
+
 	if resp.StatusCode != http.StatusUnauthorized && e.Config.Services.Has(config.Fabric) {
 		return brokenf(textf("configure the proxy to forward that host, too; for nginx:\n%s", e.nginx()),
 			"https://%s returns %s for a request without a token", host, resp.StatusCode).of("fabric API")
@@ -75,8 +76,8 @@ func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 }
 
 // askFabric sends a GET request over HTTPS. It sends requests for hosts under .localhost to this
-// machine without using DNS. It trusts the local authority. The trust check reports whether
-// browsers do.
+// machine without using DNS. It trusts the local authority; the check "trust" reports whether
+// browsers do, too.
 func (e *Examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+path, nil)
 	if err != nil {

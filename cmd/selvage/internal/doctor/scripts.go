@@ -15,12 +15,17 @@ func (e callChecks) scripts(ctx context.Context) []Finding {
 	if s.URL == "" {
 		return []Finding{skippedf("none: calls to scripts are refused")}
 	}
-	hook, err := script.New(script.Config{URL: string(s.URL), Secret: s.Secret})
-	if err == nil {
-		err = hook.Probe(ctx)
-	}
-	if err != nil {
+	if err := probeScripts(ctx, script.Config{URL: string(s.URL), Secret: s.Secret}); err != nil {
 		return []Finding{brokenf("start the webhook for scripts, or correct calls.scripts.url", "%s: %s", s.URL, err)}
 	}
 	return []Finding{finef("%s answers", s.URL)}
+}
+
+// probeScripts sends a request to the webhook for scripts.
+func probeScripts(ctx context.Context, c script.Config) error {
+	hook, err := script.New(c)
+	if err != nil {
+		return err
+	}
+	return hook.Probe(ctx)
 }

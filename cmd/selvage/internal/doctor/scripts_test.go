@@ -21,14 +21,16 @@ func TestScripts(t *testing.T) {
 	down := httptest.NewServer(http.NotFoundHandler())
 	down.Close()
 
-	for _, tt := range []struct {
-		what, url string
-		want      Verdict
+	tests := []struct {
+		name string
+		url  string
+		want Verdict
 	}{
-		{"no webhook", "", Skipped},
-		{"a running webhook", hook.URL + "/calls", Fine},
-		{"a missing webhook", down.URL + "/calls", Broken},
-	} {
+		{name: "no webhook", url: "", want: Skipped},
+		{name: "a running webhook", url: hook.URL + "/calls", want: Fine},
+		{name: "a missing webhook", url: down.URL + "/calls", want: Broken},
+	}
+	for _, tt := range tests {
 		e := &Examination{Config: config.Config{Services: config.AllServices, ListenMedia: "127.0.0.1:0"}}
 		e.Config.Calls.Scripts.Secret = "a secret for scripts"
 		if err := e.Config.Calls.Scripts.URL.UnmarshalText([]byte(tt.url)); err != nil {
@@ -36,7 +38,7 @@ func TestScripts(t *testing.T) {
 		}
 		found := callChecks{e}.scripts(t.Context())
 		if len(found) != 1 || found[0].Status != tt.want {
-			t.Errorf("with %s, doctor finds %+v, want %s", tt.what, found, tt.want)
+			t.Errorf("with %s, doctor found %+v, want one finding with the status %s", tt.name, found, tt.want)
 		}
 	}
 }
