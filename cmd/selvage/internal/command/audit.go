@@ -85,7 +85,8 @@ var eventView = cli.View[audit.Event]{
 type auditCommands struct{ *commands }
 
 func (c auditCommands) command() *cobra.Command {
-	ls, export := c.listCommand(), c.exportCommand()
+	ls := c.listCommand()
+	export := c.exportCommand()
 	addAuditFilter(ls.Flags())
 	addAuditFilter(export.Flags())
 	return cli.Noun("audit", "The audit trail: every change and refusal, and who caused it",
@@ -165,17 +166,18 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 		return now.Add(-ago.Length), nil
 	}
 
-	if at, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
-		return at, nil
+	if day, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
+		return day, nil
 	}
-	at, err := time.Parse(time.RFC3339, text)
+	parsed, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}, cli.Usagef(
 			"--%s needs a time, such as 2030-01-31, 2030-01-31T12:00:00Z, 2h or 7d; it is %q", flag, text)
 	}
-	return at, nil
+	return parsed, nil
 }
 
+// listAudit prints the newest events, and with --follow those that happen afterwards.
 func (c auditCommands) listAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	f, err := auditFilter(cmd, time.Now())
 	if err != nil {
@@ -208,16 +210,16 @@ func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events 
 	q := page.Query{}
 	for {
 		q.Size = min(page.MaxSize, limit-len(events))
-		p, err := a.Store.ListAudit(ctx, f, q)
+		found, err := a.Store.ListAudit(ctx, f, q)
 		if err != nil {
 			return nil, err
 		}
-		events = append(events, p.Items...)
-		if p.Next == "" || len(events) >= limit {
+		events = append(events, found.Items...)
+		if found.Next == "" || len(events) >= limit {
 			slices.Reverse(events)
 			return events, nil
 		}
-		q.From = p.Next
+		q.From = found.Next
 	}
 }
 
@@ -225,8 +227,9 @@ func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events 
 const pollInterval = 500 * time.Millisecond
 
 // followAudit prints events up to ends, and then everything after ends until ctx is done.
-func (c auditCommands) followAudit(ctx context.Context, a *app, f audit.Filter, events []audit.Event,
-	ends []audit.Head) error {
+func (c auditCommands) followAudit(
+	ctx context.Context, a *app, f audit.Filter, events []audit.Event, ends []audit.Head,
+) error {
 	seen := make(map[int]int64) // the last sequence number of each lane
 	for _, end := range ends {
 		seen[end.Lane] = end.Seq

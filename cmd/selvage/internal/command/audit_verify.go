@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
+// verifyAudit verifies all lanes and the ends that --end names, and prints the result.
 func (c auditCommands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	expected, _ := cmd.Flags().GetStringSlice("end")
 	r, err := a.Store.VerifyAudit(ctx)
@@ -54,9 +55,10 @@ func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range heads {
-		pruned := want.Seq < h.PrunedSeq || want.Seq == h.PrunedSeq && want.Hash == h.PrunedHash
-		if h.Lane == want.Lane && pruned {
+	for _, head := range heads {
+		isBefore := want.Seq < head.PrunedSeq
+		isLast := want.Seq == head.PrunedSeq && want.Hash == head.PrunedHash
+		if head.Lane == want.Lane && (isBefore || isLast) {
 			return nil, nil
 		}
 	}
@@ -65,7 +67,8 @@ func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(events) == 0 || events[0].Seq != want.Seq || events[0].Hash != want.Hash {
+	isSame := len(events) > 0 && events[0].Seq == want.Seq && events[0].Hash == want.Hash
+	if !isSame {
 		return &audit.Break{Lane: want.Lane, Seq: want.Seq, What: "the event differs from --end"}, nil
 	}
 	return nil, nil
@@ -85,9 +88,12 @@ func parseEnd(text string) (auditEnd, error) {
 	if len(parts) != 3 {
 		return auditEnd{}, invalid
 	}
-	lane, laneErr := strconv.Atoi(parts[0])
-	seq, seqErr := strconv.ParseInt(parts[1], 10, 64)
-	if laneErr != nil || seqErr != nil {
+	lane, err := strconv.Atoi(parts[0])
+	if err != nil {
+		return auditEnd{}, invalid
+	}
+	seq, err := strconv.ParseInt(parts[1], 10, 64)
+	if err != nil {
 		return auditEnd{}, invalid
 	}
 	return auditEnd{Lane: lane, Seq: seq, Hash: parts[2]}, nil
@@ -103,23 +109,25 @@ type auditSum struct {
 	Broken []string   `json:"broken,omitempty"`
 }
 
+// sumAudit combines the reports on all lanes.
 func sumAudit(r store.AuditReport) auditSum {
 	s := auditSum{Whole: len(r.Broken) == 0, Ends: []auditEnd{}}
 	var first, last time.Time
-	for _, l := range r.Lanes {
-		s.Events += l.Count
-		if l.Count > 0 && (first.IsZero() || l.First.Before(first)) {
-			first = l.First
+	for _, lane := range r.Lanes {
+		s.Events += lane.Count
+		if lane.Count > 0 && (first.IsZero() || lane.First.Before(first)) {
+			first = lane.First
 		}
-		if l.Last.After(last) {
-			last = l.Last
+		if lane.Last.After(last) {
+			last = lane.Last
 		}
-		if at := l.At(); at.Seq > 0 {
-			s.Ends = append(s.Ends, auditEnd{Lane: at.Lane, Seq: at.Seq, Hash: at.Hash})
+		if end := lane.At(); end.Seq > 0 {
+			s.Ends = append(s.Ends, auditEnd{Lane: end.Lane, Seq: end.Seq, Hash: end.Hash})
 		}
 	}
 
-	s.First, s.Last = cli.UTC(first), cli.UTC(last)
+	s.First = cli.UTC(first)
+	s.Last = cli.UTC(last)
 	for _, err := range r.Broken {
 		s.Broken = append(s.Broken, err.Error())
 	}

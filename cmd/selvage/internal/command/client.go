@@ -166,6 +166,7 @@ func onLogin(value func(client) string) func(client) string {
 	}
 }
 
+// pkce returns the rule of a client for PKCE.
 func pkce(c client) string {
 	if c.PKCEOptional {
 		return "optional"
@@ -188,13 +189,19 @@ func (c clientCommands) command() *cobra.Command {
 	rotate := n.command("rotate-secret ID", "Replace a client's secret; the old one stays valid for a while",
 		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (client, error) {
 			rotated, secret, err := a.IDP.Clients.RotateSecret(ctx, args[0], cli.Span(cmd, "overlap"), nil)
-			return client{rotated, secret}, err
+			if err != nil {
+				return client{}, err
+			}
+			return client{rotated, secret}, nil
 		})
 	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it immediately")
 	end := n.command("end-old-secret ID", "Revoke a client's old secret immediately",
 		func(ctx context.Context, a *app, _ *cobra.Command, args []string) (client, error) {
 			changed, err := a.IDP.Clients.EndOldSecret(ctx, args[0])
-			return client{Client: changed}, err
+			if err != nil {
+				return client{}, err
+			}
+			return client{Client: changed}, nil
 		})
 	remove := n.deleteCommand("delete ID", "Delete a client and revoke its tokens", warnClient,
 		func(ctx context.Context, a *app, cl client) error { return a.IDP.Clients.Delete(ctx, cl.ID) })
@@ -207,7 +214,10 @@ func (c clientCommands) command() *cobra.Command {
 
 func findClient(ctx context.Context, a *app, _ *cobra.Command, id string) (client, error) {
 	found, err := a.IDP.Clients.Find(ctx, id)
-	return client{Client: found}, err
+	if err != nil {
+		return client{}, err
+	}
+	return client{Client: found}, nil
 }
 
 func listClients(ctx context.Context, a *app, cmd *cobra.Command) ([]client, error) {
@@ -218,11 +228,14 @@ func listClients(ctx context.Context, a *app, cmd *cobra.Command) ([]client, err
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return a.IDP.Clients.List(ctx, p.ID, q)
 	})
-	all := make([]client, len(found))
-	for i, cl := range found {
-		all[i] = client{Client: cl}
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	clients := make([]client, len(found))
+	for i, cl := range found {
+		clients[i] = client{Client: cl}
+	}
+	return clients, nil
 }
 
 func (c clientCommands) createClient(
@@ -286,6 +299,7 @@ func formatOldSecret(c client) string {
 	return "valid until " + cli.FormatTime(c.Old.Until) + "; " + used
 }
 
+// warnClient returns the warning before a client is deleted, and the name to type.
 func warnClient(cl client) (what, name string) {
 	name = cmp.Or(cl.Name, cl.ID)
 	return "This deletes the client " + name + "; nobody can sign in through it afterwards.", name

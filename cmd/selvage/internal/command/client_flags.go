@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -198,7 +197,7 @@ func shortGrants(grants []string) []string {
 // flagLogos returns the logos in the files named by --logo and --dark-logo. An empty flag removes
 // the logo.
 func flagLogos(cmd *cobra.Command) (brand.Logos, error) {
-	all := make(brand.Logos)
+	logos := make(brand.Logos)
 	for _, theme := range brand.Themes {
 		flag := strings.ReplaceAll(theme.Param(), "_", "-")
 		name := cli.Text(cmd, flag)
@@ -206,20 +205,20 @@ func flagLogos(cmd *cobra.Command) (brand.Logos, error) {
 			continue
 		}
 		if *name == "" {
-			all[theme] = brand.Logo{}
+			logos[theme] = brand.Logo{}
 			continue
 		}
 
-		raw, err := os.ReadFile(*name)
+		picture, err := os.ReadFile(*name)
 		if err != nil {
 			return nil, cli.Usagef("--%s: %v", flag, err)
 		}
-
-		if all[theme], err = brand.MakeLogo(cmd.Context(), theme.Param(), raw); err != nil {
+		logos[theme], err = brand.MakeLogo(cmd.Context(), theme.Param(), picture)
+		if err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return logos, nil
 }
 
 // maxKeyFile is the maximum size of a file of public keys.
@@ -249,11 +248,11 @@ func readKeys(file string) (json.RawMessage, error) {
 		return nil, nil
 	}
 	info, err := os.Stat(file)
-	if err == nil && info.Size() > maxKeyFile {
-		err = fmt.Errorf("%s is too large for a key set", file)
-	}
 	if err != nil {
 		return nil, cli.Usagef("--jwks: %v", err)
+	}
+	if info.Size() > maxKeyFile {
+		return nil, cli.Usagef("--jwks: %s is too large for a key set", file)
 	}
 
 	raw, err := os.ReadFile(file)

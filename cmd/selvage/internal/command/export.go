@@ -33,6 +33,7 @@ as logos and the passwords of SIP gateways.`
 	return cmd
 }
 
+// export writes projects to a file or to stdout, and prints what the file has and lacks.
 func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	projects, err := exportedProjects(ctx, a, cmd)
 	if err != nil {
@@ -50,7 +51,7 @@ func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args 
 	}
 
 	var sum transfer.Summary
-	write := func(w io.Writer) error {
+	write := func(w io.Writer) (err error) {
 		sum, err = transfer.Export(ctx, w, conf)
 		return err
 	}
@@ -79,7 +80,10 @@ func exportedProjects(ctx context.Context, a *app, cmd *cobra.Command) ([]fabric
 		return page.Every(ctx, a.Fabric.Projects.List)
 	}
 	p, err := a.project(ctx, cmd)
-	return []fabric.Project{p}, err
+	if err != nil {
+		return nil, err
+	}
+	return []fabric.Project{p}, nil
 }
 
 // writePrivate creates a file that only its owner can read. The file does not appear until it is

@@ -39,11 +39,17 @@ var gatewayView = cli.View[resource]{
 	Facts: []cli.Fact[resource]{
 		{Name: "ID", Value: func(r resource) string { return r.ID }},
 		{Name: "Project", Detail: true, Value: func(r resource) string { return r.ProjectID }},
-		field("Name", "name", false), field("URI", "uri", false), field("Transport", "transport", false),
-		field("Username", "username", true), field("Registers", "register", true),
-		field("Caller ID", "caller_id", true), field("Prefixes", "prefixes", false),
-		field("Calls from", "ip_auth", true), field("Codecs", "codecs", true),
-		field("Encryption", "encryption", true), field("Most calls", "max_calls", true),
+		field("Name", "name", false),
+		field("URI", "uri", false),
+		field("Transport", "transport", false),
+		field("Username", "username", true),
+		field("Registers", "register", true),
+		field("Caller ID", "caller_id", true),
+		field("Prefixes", "prefixes", false),
+		field("Calls from", "ip_auth", true),
+		field("Codecs", "codecs", true),
+		field("Encryption", "encryption", true),
+		field("Most calls", "max_calls", true),
 		{Name: "Created", Minor: true, Value: func(r resource) string { return cli.FormatTime(r.Created) }},
 		{Name: "Updated", Detail: true, Value: func(r resource) string { return cli.FormatTime(r.Updated) }},
 	},
@@ -153,8 +159,11 @@ func (c gatewayCommands) createGateway(
 			sent[f.Name] = f.Default
 		}
 	}
-	r, err := a.Fabric.Resources.Create(ctx, p.ID, k, sent)
-	return resource{r, k}, err
+	created, err := a.Fabric.Resources.Create(ctx, p.ID, k, sent)
+	if err != nil {
+		return resource{}, err
+	}
+	return resource{created, k}, nil
 }
 
 func (c gatewayCommands) updateGateway(
@@ -165,14 +174,20 @@ func (c gatewayCommands) updateGateway(
 		return r, err
 	}
 	changed, err := a.Fabric.Resources.Update(ctx, r.ProjectID, r.kind, r.ID, sent)
-	return resource{changed, r.kind}, err
+	if err != nil {
+		return resource{}, err
+	}
+	return resource{changed, r.kind}, nil
 }
 
 func findGateway(ctx context.Context, a *app, cmd *cobra.Command, id string) (resource, error) {
 	r, err := among(ctx, a, cmd, func(projectID string) (fabric.Resource, error) {
 		return a.Fabric.Resources.Find(ctx, projectID, a.gatewayKind(), id)
 	})
-	return resource{r, a.gatewayKind()}, err
+	if err != nil {
+		return resource{}, err
+	}
+	return resource{r, a.gatewayKind()}, nil
 }
 
 func listGateways(ctx context.Context, a *app, cmd *cobra.Command) ([]resource, error) {
@@ -183,9 +198,12 @@ func listGateways(ctx context.Context, a *app, cmd *cobra.Command) ([]resource, 
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Resource], error) {
 		return a.Fabric.Resources.List(ctx, p.ID, a.gatewayKind(), q)
 	})
-	all := make([]resource, len(found))
-	for i, r := range found {
-		all[i] = resource{r, a.gatewayKind()}
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	gateways := make([]resource, len(found))
+	for i, r := range found {
+		gateways[i] = resource{r, a.gatewayKind()}
+	}
+	return gateways, nil
 }

@@ -36,6 +36,7 @@ in the project of --project. The command also prints what has no place in selvag
 	return cmd
 }
 
+// importFiles imports files, in the form that --from names.
 func (c *commands) importFiles(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	files, err := c.openAll(args)
 	if err != nil {
@@ -59,17 +60,17 @@ func (c *commands) importFiles(ctx context.Context, a *app, cmd *cobra.Command, 
 	run.progress = c.NewProgress("record")
 	defer run.progress.End()
 
-	from, _ := cmd.Flags().GetString("from")
-	read := map[string]func(...io.Reader) (*transfer.Foreign, error){
-		"keycloak": transfer.Keycloak,
-		"auth0":    transfer.Auth0,
-	}[from]
-	switch {
-	case read != nil:
-		return run.foreign(ctx, a, cmd, files, read)
-	case from != "selvage":
+	system, _ := cmd.Flags().GetString("from")
+	switch system {
+	case "keycloak":
+		return run.foreign(ctx, a, cmd, files, transfer.Keycloak)
+	case "auth0":
+		return run.foreign(ctx, a, cmd, files, transfer.Auth0)
+	case "selvage":
+	default:
 		return cli.Usagef("--from must be selvage, keycloak or auth0")
-	case cmd.Flags().Changed("project"):
+	}
+	if cmd.Flags().Changed("project") {
 		return cli.Usagef("--project is for --from keycloak and auth0: the things in an export keep their project")
 	}
 	return run.export(ctx, files, args)
@@ -78,11 +79,13 @@ func (c *commands) importFiles(ctx context.Context, a *app, cmd *cobra.Command, 
 // openAll opens files to import; - is stdin.
 func (c *commands) openAll(names []string) (files []io.ReadCloser, err error) {
 	for _, name := range names {
-		var f io.ReadCloser = io.NopCloser(c.Stdin)
-		if name != "-" {
-			if f, err = os.Open(name); err != nil {
-				return files, fmt.Errorf("reading import: %w", err)
-			}
+		if name == "-" {
+			files = append(files, io.NopCloser(c.Stdin))
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return files, fmt.Errorf("reading import: %w", err)
 		}
 		files = append(files, f)
 	}
@@ -114,8 +117,13 @@ func (r *importRun) export(ctx context.Context, files []io.ReadCloser, names []s
 }
 
 // foreign imports the files of another system into the project of --project.
-func (r *importRun) foreign(ctx context.Context, a *app, cmd *cobra.Command, files []io.ReadCloser,
-	read func(...io.Reader) (*transfer.Foreign, error)) error {
+func (r *importRun) foreign(
+	ctx context.Context,
+	a *app,
+	cmd *cobra.Command,
+	files []io.ReadCloser,
+	read func(...io.Reader) (*transfer.Foreign, error),
+) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return err
@@ -124,26 +132,24 @@ func (r *importRun) foreign(ctx context.Context, a *app, cmd *cobra.Command, fil
 	for i, f := range files {
 		readers[i] = f
 	}
-	all, err := read(readers...)
+	found, err := read(readers...)
 	if err != nil {
 		return err
 	}
 
-	for _, client := range all.Clients {
+	for _, client := range found.Clients {
 		client.ProjectID = p.ID
 		if err := r.record(ctx, client); err != nil {
 			return err
 		}
 	}
-
-	for _, s := range all.Subscribers {
-		s.ProjectID = p.ID
-		if err := r.record(ctx, s); err != nil {
+	for _, subscriber := range found.Subscribers {
+		subscriber.ProjectID = p.ID
+		if err := r.record(ctx, subscriber); err != nil {
 			return err
 		}
 	}
-
-	for _, m := range all.Unmapped {
+	for _, m := range found.Unmapped {
 		if err := r.printUnmapped(m); err != nil {
 			return err
 		}
@@ -190,8 +196,9 @@ func (r *importRun) print(o transfer.Outcome) error {
 		return err
 	}
 
-	line := fmt.Sprintf("%s  %s %s", cli.Pad(string(o.Status), len(transfer.Rejected)), cli.Sanitize(o.Kind),
-		cli.Sanitize(strings.TrimSpace(cmp.Or(o.Name, o.ID))))
+	name := strings.TrimSpace(cmp.Or(o.Name, o.ID))
+	status := cli.Pad(string(o.Status), len(transfer.Rejected))
+	line := fmt.Sprintf("%s  %s %s", status, cli.Sanitize(o.Kind), cli.Sanitize(name))
 	if detail := cmp.Or(o.Error, o.Note); detail != "" {
 		line += ": " + cli.Sanitize(detail)
 	}
@@ -221,19 +228,21 @@ func (r *importRun) summarize() {
 	if r.to.Dry {
 		verb = "to be created"
 	}
-	fmt.Fprintf(r.Stderr, "%d %s, %d already existed, %d rejected\n", r.counts[transfer.Created], verb,
-		r.counts[transfer.Exists], r.counts[transfer.Rejected])
+	fmt.Fprintf(r.Stderr, "%d %s, %d already existed, %d rejected\n",
+		r.counts[transfer.Created], verb, r.counts[transfer.Exists], r.counts[transfer.Rejected])
 }
 
 // end prints the totals. It returns an error if records were rejected.
 func (r *importRun) end() error {
 	r.summarize()
-	switch n := r.counts[transfer.Rejected]; {
-	case n == 0:
+	rejects := r.counts[transfer.Rejected]
+	switch {
+	case rejects == 0:
 		return nil
 	case r.to.Dry:
-		return fmt.Errorf("%s would be rejected", cli.Plural(n, "record"))
-	default:
-		return errors.New(cli.Plural(n, "record") + " were rejected; everything else was imported")
+		return fmt.Errorf("%s would be rejected", cli.Plural(rejects, "record"))
+	case rejects == 1:
+		return errors.New("1 record was rejected; everything else was imported")
 	}
+	return fmt.Errorf("%d records were rejected; everything else was imported", rejects)
 }

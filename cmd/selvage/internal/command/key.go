@@ -100,7 +100,10 @@ func (c *commands) keyCommand() *cobra.Command {
 		find: inAnyProject(func(a *app) finder[apiKey] {
 			return func(ctx context.Context, projectID, id string) (apiKey, error) {
 				k, err := a.Fabric.APIKeys.Find(ctx, projectID, id)
-				return apiKey{APIKey: k}, err
+				if err != nil {
+					return apiKey{}, err
+				}
+				return apiKey{APIKey: k}, nil
 			}
 		}),
 	}
@@ -141,11 +144,14 @@ func listKeys(ctx context.Context, a *app, cmd *cobra.Command) ([]apiKey, error)
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return a.Fabric.APIKeys.List(ctx, p.ID, q)
 	})
+	if err != nil {
+		return nil, err
+	}
 	keys := make([]apiKey, len(found))
 	for i, k := range found {
 		keys[i] = apiKey{APIKey: k}
 	}
-	return keys, err
+	return keys, nil
 }
 
 func createKey(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (apiKey, error) {
@@ -154,7 +160,10 @@ func createKey(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project
 		return apiKey{}, err
 	}
 	k, secret, err := a.Fabric.APIKeys.Create(ctx, p.ID, in, nil)
-	return apiKey{k, secret}, err
+	if err != nil {
+		return apiKey{}, err
+	}
+	return apiKey{k, secret}, nil
 }
 
 func updateKey(ctx context.Context, a *app, cmd *cobra.Command, k apiKey) (apiKey, error) {
@@ -163,17 +172,26 @@ func updateKey(ctx context.Context, a *app, cmd *cobra.Command, k apiKey) (apiKe
 		return apiKey{}, err
 	}
 	updated, err := a.Fabric.APIKeys.Update(ctx, k.ProjectID, k.ID, in, nil)
-	return apiKey{APIKey: updated}, err
+	if err != nil {
+		return apiKey{}, err
+	}
+	return apiKey{APIKey: updated}, nil
 }
 
 func rotateKey(ctx context.Context, a *app, cmd *cobra.Command, k apiKey) (apiKey, error) {
 	rotated, secret, err := a.Fabric.APIKeys.Rotate(ctx, k.ProjectID, k.ID, cli.Span(cmd, "overlap"), nil)
-	return apiKey{rotated, secret}, err
+	if err != nil {
+		return apiKey{}, err
+	}
+	return apiKey{rotated, secret}, nil
 }
 
 func endOldKey(ctx context.Context, a *app, _ *cobra.Command, k apiKey) (apiKey, error) {
 	changed, err := a.Fabric.APIKeys.EndOldSecret(ctx, k.APIKey)
-	return apiKey{APIKey: changed}, err
+	if err != nil {
+		return apiKey{}, err
+	}
+	return apiKey{APIKey: changed}, nil
 }
 
 func revokeKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -187,7 +205,8 @@ func revokeKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) e
 func keyInput(cmd *cobra.Command) (in fabric.APIKeyInput, err error) {
 	in.Name = cli.Text(cmd, "name")
 	if names := cli.Texts(cmd, "scope"); names != nil {
-		if in.Scopes, err = parseScopes(*names); err != nil {
+		in.Scopes, err = parseScopes(*names)
+		if err != nil {
 			return in, err
 		}
 	}
@@ -197,23 +216,24 @@ func keyInput(cmd *cobra.Command) (in fabric.APIKeyInput, err error) {
 	case lifetime.Changed && end.Changed:
 		return in, cli.Usagef("--expires-in and --expires-at exclude each other")
 	case lifetime.Changed:
-		at := time.Now().Add(cli.Span(cmd, "expires-in"))
-		in.Expires = &at
+		expires := time.Now().Add(cli.Span(cmd, "expires-in"))
+		in.Expires = &expires
 	case end.Changed:
-		at := time.Time(*end.Value.(*dayOrTime))
-		in.Expires = &at
+		expires := time.Time(*end.Value.(*dayOrTime))
+		in.Expires = &expires
 	}
 	return in, nil
 }
 
+// parseScopes parses the values of --scope.
 func parseScopes(names []string) ([]fabric.Scope, error) {
 	var scopes []fabric.Scope
 	for _, name := range names {
 		s, ok := fabric.ParseScope(strings.TrimSpace(name))
 		if !ok {
-			all := cli.Strings(fabric.Scopes())
+			known := cli.Strings(fabric.Scopes())
 			return nil, cli.Usagef("--scope: unknown scope %q%s", name,
-				suggest.MeantOr(name, all, "use "+strings.Join(all, ", ")))
+				suggest.MeantOr(name, known, "use "+strings.Join(known, ", ")))
 		}
 		scopes = append(scopes, s)
 	}

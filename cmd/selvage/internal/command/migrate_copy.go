@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/backups"
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/internal/backup"
 	"github.com/selvage/selvage/store"
 )
@@ -57,36 +58,40 @@ func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 
-	at := func(flag string) (store.Config, error) {
-		url := conf.Database
-		text := cmd.Flags().Lookup(flag).Value.String()
-		if text == "" && flag == "from" {
-			text = string(url)
-		}
-		if err := url.UnmarshalText([]byte(text)); err != nil {
-			return store.Config{}, cli.Usagef("--%s %v", flag, err)
-		}
-		return store.Config{URL: string(url), Dir: conf.Data}, nil
-	}
-
-	from, err := at("from")
+	source, err := flagDatabase(cmd, "from", conf)
 	if err != nil {
 		return err
 	}
-
-	to, err := at("to")
+	target, err := flagDatabase(cmd, "to", conf)
 	if err != nil {
 		return err
 	}
-	if from.URL == to.URL {
+	if source.URL == target.URL {
 		return cli.Usagef("--from and --to name the same database")
 	}
 
 	progress := c.NewProgressLine("row")
-	copied, err := backups.Copy(cmd.Context(), from, to, progress)
+	copied, err := backups.Copy(cmd.Context(), source, target, progress)
 	progress.End()
 	if err != nil {
 		return err
 	}
 	return cli.Show(c.Env, copyView, copied)
+}
+
+// flagDatabase returns the database that --from or --to names. Without --from, it returns the
+// configured one.
+func flagDatabase(cmd *cobra.Command, flag string, conf config.Config) (store.Config, error) {
+	text, err := cmd.Flags().GetString(flag)
+	if err != nil {
+		return store.Config{}, err
+	}
+	if text == "" && flag == "from" {
+		text = string(conf.Database)
+	}
+	var url config.DatabaseURL
+	if err := url.UnmarshalText([]byte(text)); err != nil {
+		return store.Config{}, cli.Usagef("--%s %v", flag, err)
+	}
+	return store.Config{URL: string(url), Dir: conf.Data}, nil
 }

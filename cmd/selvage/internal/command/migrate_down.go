@@ -59,6 +59,7 @@ are not additive; without such changes, older nodes keep running while a new nod
 	return cmd
 }
 
+// downCheck prints what a downgrade needs. It returns an error if there is no copy to go back to.
 func (c *commands) downCheck(cmd *cobra.Command, _ []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
@@ -73,8 +74,11 @@ func (c *commands) downCheck(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 
-	if err := cli.Show(c.Env, downgradeView, d); err != nil || d.Copy != "" {
+	if err := cli.Show(c.Env, downgradeView, d); err != nil {
 		return err
+	}
+	if d.Copy != "" {
+		return nil
 	}
 	if conf.Database.Shared() {
 		return errors.New("PostgreSQL has no copy from before an update: to go back, restore a backup " +

@@ -61,6 +61,7 @@ func (c *commands) numberCommand() *cobra.Command {
 	return cli.Noun("number", "Phone numbers: who takes the calls from SIP gateways", create, ls, update, remove)
 }
 
+// createNumber adds a phone number, and gives it the target that --to names.
 func createNumber(ctx context.Context, a *app, cmd *cobra.Command, args []string) (n fabric.PhoneNumber, err error) {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -71,7 +72,8 @@ func createNumber(ctx context.Context, a *app, cmd *cobra.Command, args []string
 			return n, noTarget(*to, err)
 		}
 	}
-	if n, err = a.Fabric.PhoneNumbers.Create(ctx, p.ID, args[0]); err != nil {
+	n, err = a.Fabric.PhoneNumbers.Create(ctx, p.ID, args[0])
+	if err != nil {
 		return n, err
 	}
 	return updateNumber(ctx, a, cmd, n)

@@ -64,15 +64,15 @@ var operatorView = cli.View[operator.Operator]{
 
 // formatRoles formats roles in the form that --role accepts.
 func formatRoles(o operator.Operator) string {
-	var all []string
-	for _, m := range o.Roles {
-		text := string(m.Role)
-		if m.ProjectID != "" {
-			text += "@" + m.ProjectID
+	var texts []string
+	for _, membership := range o.Roles {
+		text := string(membership.Role)
+		if membership.ProjectID != "" {
+			text += "@" + membership.ProjectID
 		}
-		all = append(all, text)
+		texts = append(texts, text)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(texts, ", ")
 }
 
 // operatorCommands builds the commands for operators and their invitations.
@@ -138,21 +138,22 @@ func flagRoles(cmd *cobra.Command) ([]operator.Membership, error) {
 		return nil, nil
 	}
 
-	all := []operator.Membership{}
+	roles := []operator.Membership{}
 	for _, text := range *given {
-		name, project, _ := strings.Cut(text, "@")
-		r, ok := operator.ParseRole(name)
+		name, projectID, _ := strings.Cut(text, "@")
+		role, ok := operator.ParseRole(name)
 		if !ok {
 			return nil, cli.Usagef("--role: unknown role %q%s", name,
 				suggest.MeantOr(name, []string{"owner", "admin", "viewer"}, "use owner, admin, viewer"))
 		}
-		all = append(all, operator.Membership{ProjectID: project, Role: r})
+		roles = append(roles, operator.Membership{ProjectID: projectID, Role: role})
 	}
-	return all, nil
+	return roles, nil
 }
 
-func (c operatorCommands) createOperator(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (
-	operator.Operator, error) {
+func (c operatorCommands) createOperator(
+	ctx context.Context, a *app, cmd *cobra.Command, _ []string,
+) (operator.Operator, error) {
 	if err := cli.Need(cmd, "email", "role"); err != nil {
 		return operator.Operator{}, err
 	}
@@ -189,6 +190,7 @@ func setDisabled(disabled bool) func(context.Context, *app, *cobra.Command, []st
 	}
 }
 
+// resetPassword sets the password of an operator, or prints a link with which they set it.
 func (c operatorCommands) resetPassword(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	if link, _ := cmd.Flags().GetBool("link"); link {
 		l, token, err := a.Operators.Recover(ctx, args[0], "")

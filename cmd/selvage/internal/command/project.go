@@ -138,10 +138,13 @@ func (c *commands) projectCommand() *cobra.Command {
 	addProjectFlags(update)
 	remove := n.deleteCommand("delete ID", "Delete a project and everything in it",
 		func(p fabric.Project) (what, name string) {
-			return fmt.Sprintf("This deletes the project %s and all its keys, clients, subscribers and recordings.",
-				p.Name), p.Name
+			what = fmt.Sprintf("This deletes the project %s and all its keys, clients, subscribers and recordings.",
+				p.Name)
+			return what, p.Name
 		},
-		func(ctx context.Context, a *app, p fabric.Project) error { return a.Fabric.Projects.Delete(ctx, p.ID) })
+		func(ctx context.Context, a *app, p fabric.Project) error {
+			return a.Fabric.Projects.Delete(ctx, p.ID)
+		})
 	return cli.Noun("project", "Projects: everything else belongs to one", create, ls, show, update, remove)
 }
 
@@ -207,15 +210,16 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		OutboundCalls:      (*fabric.OutboundCalls)(cli.Text(cmd, "outbound-calls")),
 	}
 	if prefixes := cli.Texts(cmd, "outbound-prefix"); prefixes != nil {
-		all := fabric.JoinPrefixes(*prefixes)
-		change.OutboundPrefixes = &all
+		joined := fabric.JoinPrefixes(*prefixes)
+		change.OutboundPrefixes = &joined
 	}
 
-	for name, field := range map[string]**int64{
+	numbers := map[string]**int64{
 		"record-rate":     &change.RecordRate,
 		"recording-quota": &change.RecordingQuota,
 		"upload-rate":     &change.UploadRate,
-	} {
+	}
+	for name, field := range numbers {
 		if !cmd.Flags().Changed(name) {
 			continue
 		}
@@ -227,7 +231,8 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 	}
 
 	var err error
-	if change.Logos, err = flagLogos(cmd); err != nil {
+	change.Logos, err = flagLogos(cmd)
+	if err != nil {
 		return fabric.Project{}, err
 	}
 	return a.Fabric.Projects.Update(ctx, args[0], change)

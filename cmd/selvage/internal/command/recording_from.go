@@ -41,12 +41,11 @@ func (im *importer) importService(ctx context.Context, cmd *cobra.Command, base 
 			continue
 		}
 
-		in, err := im.importRemote(ctx, source, r)
+		outcome, err := im.importRemote(ctx, source, r)
 		if err == nil {
-			err = im.journal.add(address, 0, time.Time{}, in.Sid)
+			err = im.journal.add(address, 0, time.Time{}, outcome.Sid)
 		}
-
-		if err := im.report(in, err); err != nil {
+		if err := im.report(outcome, err); err != nil {
 			return err
 		}
 	}
@@ -67,7 +66,8 @@ func (im *importer) importRemote(
 	im.progress.Expect(max(0, media.Size))
 
 	d := im.about
-	d.Metadata, d.IdempotencyKey = r.Metadata, address
+	d.Metadata = r.Metadata
+	d.IdempotencyKey = address
 	describe := func() (recordings.Description, error) { return d, nil }
 	return im.store(ctx, address, media, media.Type, describe)
 }
@@ -99,16 +99,21 @@ func openJournal(cmd *cobra.Command) (*journal, error) {
 		return nil, err
 	}
 
-	j := &journal{f, make(map[string]entry)}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	j := &journal{file: f, stored: make(map[string]entry)}
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
 		var e entry
 		if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line may be incomplete
 			j.stored[e.Path] = e
 		}
 	}
+	if err := lines.Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("reading the journal: %w", err), f.Close())
+	}
 	return j, nil
 }
 
+// has reports whether the journal lists a file with this size and time.
 func (j *journal) has(path string, size int64, modified time.Time) bool {
 	if j == nil {
 		return false

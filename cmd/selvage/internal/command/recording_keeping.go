@@ -48,8 +48,8 @@ func addMarkFlags(cmd *cobra.Command) {
 	cmd.Flags().Bool("release", false, "end the hold")
 }
 
-// flagMarks returns the change that the flags describe. any reports whether any flag is set.
-func flagMarks(cmd *cobra.Command) (in recordings.MarkInput, any bool, err error) {
+// flagMarks returns the change that the flags describe, and whether any flag is set.
+func flagMarks(cmd *cobra.Command) (in recordings.MarkInput, marked bool, err error) {
 	in.Tag, _ = cmd.Flags().GetStringSlice("add-tag")
 	in.Untag, _ = cmd.Flags().GetStringSlice("remove-tag")
 	reason, _ := cmd.Flags().GetString("hold")
@@ -66,11 +66,11 @@ func flagMarks(cmd *cobra.Command) (in recordings.MarkInput, any bool, err error
 func markRecording(
 	ctx context.Context, a *app, cmd *cobra.Command, r recordings.Recording,
 ) (recordings.Recording, error) {
-	in, any, err := flagMarks(cmd)
+	in, marked, err := flagMarks(cmd)
 	if err != nil {
 		return r, err
 	}
-	if !any {
+	if !marked {
 		return r, cli.Usagef("needs --add-tag, --remove-tag, --hold or --release")
 	}
 	return a.Recordings.Mark(ctx, r.ProjectID, r.Sid, in)
@@ -78,7 +78,7 @@ func markRecording(
 
 // changeRecordings runs the command bulk.
 func (c recordingCommands) changeRecordings(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	in, any, err := flagMarks(cmd)
+	in, marked, err := flagMarks(cmd)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c recordingCommands) changeRecordings(ctx context.Context, a *app, cmd *co
 	b := recordings.Bulk{Mark: in, DryRun: true, Expect: -1}
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	b.Delete, _ = cmd.Flags().GetBool("delete")
-	if b.Delete == any {
+	if b.Delete == marked {
 		return cli.Usagef("needs either --delete or a mark, such as --add-tag")
 	}
 
@@ -95,34 +95,40 @@ func (c recordingCommands) changeRecordings(ctx context.Context, a *app, cmd *co
 		return err
 	}
 
-	if b.Filter, err = flagRecordingFilter(cmd); err != nil {
+	b.Filter, err = flagRecordingFilter(cmd)
+	if err != nil {
 		return err
 	}
 	b.Filter.ProjectID = p.ID
 
-	sum, err := a.Recordings.Change(ctx, b)
-	if err != nil || dry || sum.Matched == 0 {
-		return c.printBulk(sum, err)
-	}
-
-	what := "changes"
-	if b.Delete {
-		what = "deletes"
-	}
-
-	what = fmt.Sprintf("This %s %s of %s (%s).", what, cli.Plural(int(sum.Matched), "recording"), p.Name,
-		formatBytes(sum.Bytes))
-	if err := c.Confirm(cmd, what, strconv.FormatInt(sum.Matched, 10)); err != nil {
-		return err
-	}
-	b.DryRun, b.Expect = false, sum.Matched
-	return c.printBulk(a.Recordings.Change(ctx, b))
-}
-
-func (c recordingCommands) printBulk(sum recordings.BulkResult, err error) error {
+	found, err := a.Recordings.Change(ctx, b)
 	if err != nil {
 		return err
 	}
+	if dry || found.Matched == 0 {
+		return c.printBulk(found)
+	}
+
+	verb := "changes"
+	if b.Delete {
+		verb = "deletes"
+	}
+	what := fmt.Sprintf("This %s %s of %s (%s).",
+		verb, cli.Plural(int(found.Matched), "recording"), p.Name, formatBytes(found.Bytes))
+	if err := c.Confirm(cmd, what, strconv.FormatInt(found.Matched, 10)); err != nil {
+		return err
+	}
+	b.DryRun = false
+	b.Expect = found.Matched
+	changed, err := a.Recordings.Change(ctx, b)
+	if err != nil {
+		return err
+	}
+	return c.printBulk(changed)
+}
+
+// printBulk prints how many recordings matched and changed.
+func (c recordingCommands) printBulk(sum recordings.BulkResult) error {
 	if c.Output == "json" {
 		return c.printJSONLine(struct {
 			Matched int64 `json:"matched"`
@@ -131,7 +137,7 @@ func (c recordingCommands) printBulk(sum recordings.BulkResult, err error) error
 			Refused int64 `json:"refused"`
 		}{Matched: sum.Matched, Bytes: sum.Bytes, Changed: sum.Changed, Refused: sum.Refused})
 	}
-	_, err = fmt.Fprintf(c.Stdout, "matched %d (%s), changed %d, refused %d\n",
+	_, err := fmt.Fprintf(c.Stdout, "matched %d (%s), changed %d, refused %d\n",
 		sum.Matched, formatBytes(sum.Bytes), sum.Changed, sum.Refused)
 	return err
 }

@@ -65,7 +65,14 @@ func (im *importer) watch(ctx context.Context, dir string, settle time.Duration)
 	}
 	defer unlock()
 
-	w := &watcher{importer: im, dir: dir, root: root, settle: settle, printed: make(map[string]string), now: time.Now}
+	w := &watcher{
+		importer: im,
+		dir:      dir,
+		root:     root,
+		settle:   settle,
+		printed:  make(map[string]string),
+		now:      time.Now,
+	}
 	im.open = w.open
 	for {
 		if err := w.look(ctx); err != nil {
@@ -98,15 +105,23 @@ func (w *watcher) open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errNotRegular
-	}
-	if err != nil {
+	if err := checkRegular(f); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// checkRegular returns an error unless f is a regular file.
+func checkRegular(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return errNotRegular
+	}
+	return nil
 }
 
 // rel returns the path of a file below the directory, relative to it.
@@ -141,7 +156,7 @@ func (w *watcher) isSkipped(dir string) bool {
 }
 
 // isRecording reports whether a file may be stored. Programs hide files that they are still
-// writing, or use another extension for them.
+// writing, or use a different extension for them.
 func isRecording(path string) bool {
 	return audio.IsName(path) && !strings.HasPrefix(filepath.Base(path), ".")
 }
@@ -161,35 +176,42 @@ func (w *watcher) isSettled(path string) bool {
 // take stores a file and moves it to the folder for its outcome. If a file cannot be stored for a
 // reason other than its contents, it stays in place.
 func (w *watcher) take(ctx context.Context, path string) error {
-	in, err := w.importFile(ctx, path)
+	outcome, fault := w.importFile(ctx, path)
 	folder := doneFolder
-	if err != nil {
-		if !isFault(err) {
-			w.tell(path, err)
+	if fault != nil {
+		if !isFault(fault) {
+			w.tell(path, fault)
 			return ctx.Err()
 		}
 		folder = failedFolder
 	}
 
-	if moved := w.move(path, folder, err); moved != nil {
-		w.tell(path, moved)
+	if err := w.move(path, folder, fault); err != nil {
+		w.tell(path, err)
 		return nil
 	}
 	delete(w.printed, path)
-	return w.report(in, err)
+	return w.report(outcome, fault)
 }
 
 // isFault reports whether an error means that the file can never be stored.
 func isFault(err error) bool {
-	for _, kind := range []problem.Kind{problem.Malformed, problem.Invalid, problem.Unsupported, problem.TooLarge,
-		problem.Conflict} {
-		if errors.Is(err, kind) {
+	faults := []error{
+		problem.Malformed,
+		problem.Invalid,
+		problem.Unsupported,
+		problem.TooLarge,
+		problem.Conflict,
+		errSidecar,
+	}
+	for _, fault := range faults {
+		if errors.Is(err, fault) {
 			return true
 		}
 	}
 	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	return errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, errSidecar)
+	var wrongType *json.UnmarshalTypeError
+	return errors.As(err, &syntax) || errors.As(err, &wrongType)
 }
 
 // tell prints why a file stays in place, unless it has already printed this, or the file is still
@@ -209,26 +231,27 @@ func (w *watcher) tell(path string, err error) {
 // move moves a file to a folder of the directory, and then the JSON file about it. If fault is not
 // nil, move writes it to a file next to them.
 func (w *watcher) move(path, folder string, fault error) error {
-	to := filepath.Join(folder, w.rel(path))
-	if err := w.root.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	target := filepath.Join(folder, w.rel(path))
+	if err := w.root.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return err
 	}
-	if _, err := w.root.Lstat(to); err == nil { // an earlier file had the same name
-		ext := filepath.Ext(to)
-		to = strings.TrimSuffix(to, ext) + w.now().UTC().Format("-20060102T150405.000000") + ext
+	if _, err := w.root.Lstat(target); err == nil { // an earlier file had the same name
+		ext := filepath.Ext(target)
+		target = strings.TrimSuffix(target, ext) + w.now().UTC().Format("-20060102T150405.000000") + ext
 	}
 
 	if fault != nil {
-		if err := w.root.WriteFile(to+".reason.txt", []byte(rejectReason(fault)+"\n"), 0o600); err != nil {
+		reason := []byte(rejectReason(fault) + "\n")
+		if err := w.root.WriteFile(target+".reason.txt", reason, 0o600); err != nil {
 			return err
 		}
 	}
 
-	if err := w.root.Rename(w.rel(path), to); err != nil {
+	if err := w.root.Rename(w.rel(path), target); err != nil {
 		return err
 	}
 	for i, sidecar := range sidecars(path) {
-		err := w.root.Rename(w.rel(sidecar), sidecars(to)[i])
+		err := w.root.Rename(w.rel(sidecar), sidecars(target)[i])
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

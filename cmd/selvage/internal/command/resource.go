@@ -59,12 +59,12 @@ func (c *commands) resourceCommand() *cobra.Command {
 
 // kindNamed returns a kind by its type or path.
 func (a *app) kindNamed(name string) (*kinds.Kind, error) {
-	all := a.Fabric.Resources.Kinds()
-	if k := all.ByType(name); k != nil {
+	known := a.Fabric.Resources.Kinds()
+	if k := known.ByType(name); k != nil {
 		return k, nil
 	}
 	for _, path := range []string{name, name + "s"} {
-		if k := all.ByPath(path); k != nil {
+		if k := known.ByPath(path); k != nil {
 			return k, nil
 		}
 	}
@@ -73,11 +73,11 @@ func (a *app) kindNamed(name string) (*kinds.Kind, error) {
 		return nil, cli.Usagef("subscribers have their own command: `selvage subscriber --help`")
 	}
 	var types []string
-	for _, k := range all.All() {
+	for _, k := range known.All() {
 		types = append(types, k.Type)
 	}
-	return nil, cli.Usagef("unknown kind %q%s", name,
-		suggest.MeantOr(name, types, "use "+strings.Join(types, ", ")))
+	hint := suggest.MeantOr(name, types, "use "+strings.Join(types, ", "))
+	return nil, cli.Usagef("unknown kind %q%s", name, hint)
 }
 
 func listResources(ctx context.Context, a *app, cmd *cobra.Command) ([]resource, error) {
@@ -85,23 +85,29 @@ func listResources(ctx context.Context, a *app, cmd *cobra.Command) ([]resource,
 	if err != nil {
 		return nil, err
 	}
-	var k *kinds.Kind
+	wanted := ""
 	if name, _ := cmd.Flags().GetString("kind"); name != "" {
-		if k, err = a.kindNamed(name); err != nil {
+		k, err := a.kindNamed(name)
+		if err != nil {
 			return nil, err
 		}
+		wanted = k.Type
 	}
 
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
 		return a.Fabric.Resources.ListThings(ctx, p.ID, q)
 	})
-	var all []resource
-	for _, t := range found {
-		if t.Resource != nil && (k == nil || k.Type == t.Resource.Type) {
-			all = append(all, resource{*t.Resource, a.Fabric.Resources.KindOf(*t.Resource)})
+	if err != nil {
+		return nil, err
+	}
+	var listed []resource
+	for _, thing := range found {
+		r := thing.Resource
+		if r != nil && (wanted == "" || wanted == r.Type) {
+			listed = append(listed, resource{*r, a.Fabric.Resources.KindOf(*r)})
 		}
 	}
-	return all, err
+	return listed, nil
 }
 
 func findResource(ctx context.Context, a *app, cmd *cobra.Command, id string) (resource, error) {

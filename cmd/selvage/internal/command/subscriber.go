@@ -93,14 +93,16 @@ func (c subscriberCommands) subscriberInput(cmd *cobra.Command, prompt bool) (in
 		*f.Input(&in.Profile) = cli.Text(cmd, personFlag(f))
 	}
 
-	in.Disabled, in.Verified = cli.Bool(cmd, "disabled"), cli.Bool(cmd, "email-verified")
+	in.Disabled = cli.Bool(cmd, "disabled")
+	in.Verified = cli.Bool(cmd, "email-verified")
 	in.RecordCalls = (*fabric.RecordCalls)(cli.Text(cmd, "record-calls"))
 	in.Forwarding = fabric.ForwardingInput{
 		Busy:        cli.Text(cmd, "forward-busy"),
 		NoAnswer:    cli.Text(cmd, "forward-no-answer"),
 		RingSeconds: cli.Int(cmd, "ring-seconds"),
 	}
-	if in.Claims, err = c.flagClaims(cmd); err != nil {
+	in.Claims, err = c.flagClaims(cmd)
+	if err != nil {
 		return in, err
 	}
 	in.Password, err = c.ReadPassword(cmd, prompt)
@@ -134,8 +136,9 @@ func (c subscriberCommands) flagClaims(cmd *cobra.Command) (*fabric.StandardClai
 	return &claims, nil
 }
 
-func (c subscriberCommands) createSubscriber(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (
-	fabric.Subscriber, error) {
+func (c subscriberCommands) createSubscriber(
+	ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project,
+) (fabric.Subscriber, error) {
 	in, err := c.subscriberInput(cmd, true)
 	if err != nil {
 		return fabric.Subscriber{}, err
@@ -153,7 +156,7 @@ func findSubscriber(ctx context.Context, a *app, cmd *cobra.Command, id string) 
 		if !errors.Is(err, problem.NotFound) {
 			return s, err
 		}
-		if _, several := a.project(ctx, cmd); several != nil {
+		if _, projectErr := a.project(ctx, cmd); projectErr != nil {
 			return s, err
 		}
 	}
@@ -177,8 +180,9 @@ func (c subscriberCommands) showSubscriber(ctx context.Context, a *app, cmd *cob
 	return cli.Show(c.Env, withPresence(p), s)
 }
 
-func (c subscriberCommands) updateSubscriber(ctx context.Context, a *app, cmd *cobra.Command, s fabric.Subscriber) (
-	fabric.Subscriber, error) {
+func (c subscriberCommands) updateSubscriber(
+	ctx context.Context, a *app, cmd *cobra.Command, s fabric.Subscriber,
+) (fabric.Subscriber, error) {
 	in, err := c.subscriberInput(cmd, false)
 	if err != nil {
 		return fabric.Subscriber{}, err

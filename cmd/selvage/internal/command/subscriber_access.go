@@ -198,22 +198,23 @@ func (c subscriberCommands) accessCommands() []*cobra.Command {
 type ownedLister[T any] func(ctx context.Context, projectID, id string, q page.Query) (page.Page[T], error)
 
 // accessList returns a command that prints all items of a subscriber.
-func accessList[T any](c *commands, use, short string, v cli.View[T],
-	list func(a *app) ownedLister[T]) *cobra.Command {
-	return cli.Command(use, short, c.with(
-		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-			s, err := findSubscriber(ctx, a, cmd, args[0])
-			if err != nil {
-				return err
-			}
-			all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {
-				return list(a)(ctx, s.ProjectID, s.ID, q)
-			})
-			if err != nil {
-				return err
-			}
-			return cli.List(c.Env, v, all)
-		}))
+func accessList[T any](
+	c *commands, use, short string, view cli.View[T], list func(a *app) ownedLister[T],
+) *cobra.Command {
+	do := func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+		s, err := findSubscriber(ctx, a, cmd, args[0])
+		if err != nil {
+			return err
+		}
+		items, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {
+			return list(a)(ctx, s.ProjectID, s.ID, q)
+		})
+		if err != nil {
+			return err
+		}
+		return cli.List(c.Env, view, items)
+	}
+	return cli.Command(use, short, c.with(do))
 }
 
 func removeFactor(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -224,10 +225,18 @@ func removeFactor(ctx context.Context, a *app, cmd *cobra.Command, args []string
 	return a.Fabric.Subscribers.RemoveFactor(ctx, s.ProjectID, s.ID, args[1])
 }
 
+// revokeSubscriber revokes what one of the flags names, or everything.
 func revokeSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	sid, token, client := cli.Text(cmd, "session"), cli.Text(cmd, "token"), cli.Text(cmd, "client")
-	given := slices.DeleteFunc([]*string{sid, token, client}, func(s *string) bool { return s == nil })
-	if len(given) > 1 {
+	sid := cli.Text(cmd, "session")
+	token := cli.Text(cmd, "token")
+	clientID := cli.Text(cmd, "client")
+	given := 0
+	for _, value := range []*string{sid, token, clientID} {
+		if value != nil {
+			given++
+		}
+	}
+	if given > 1 {
 		return cli.Usagef("--session, --token and --client exclude each other")
 	}
 
@@ -238,8 +247,8 @@ func revokeSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []st
 	switch {
 	case sid != nil:
 		return a.Fabric.Logins.End(ctx, s.ProjectID, s.ID, *sid)
-	case client != nil:
-		return a.Fabric.Logins.RevokeConsent(ctx, s.ProjectID, s.ID, *client)
+	case clientID != nil:
+		return a.Fabric.Logins.RevokeConsent(ctx, s.ProjectID, s.ID, *clientID)
 	case token != nil:
 		return a.Fabric.Tokens.RevokeFamily(ctx, s.ProjectID, s.ID, *token)
 	}

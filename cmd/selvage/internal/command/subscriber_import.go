@@ -298,8 +298,11 @@ func (c subscriberCommands) printImportedSubscriber(in importedSubscriber) (err 
 // endImport prints the totals. It returns an error if lines were rejected.
 func (c subscriberCommands) endImport(s importSum) error {
 	fmt.Fprintln(c.Stderr, s)
-	if s.rejected == 0 {
+	switch s.rejected {
+	case 0:
 		return nil
+	case 1:
+		return fmt.Errorf("1 of %s was rejected; the others were imported", cli.Plural(s.lines, "line"))
 	}
 	return fmt.Errorf("%d of %d lines were rejected; the others were imported", s.rejected, s.lines)
 }

@@ -34,6 +34,7 @@ and why. A subscriber that was deleted before is named by its id.`
 	return []*cobra.Command{export, erase}
 }
 
+// exportSubscriber writes a person's data to a file or to stdout.
 func (c subscriberCommands) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	s, err := findSubscriber(ctx, a, cmd, args[0])
 	if err != nil {
@@ -68,7 +69,8 @@ func (c subscriberCommands) exportSubscriber(ctx context.Context, a *app, cmd *c
 	} else {
 		_, err = f.Write(document)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err != nil {
 		return errors.Join(err, os.Remove(args[1]))
 	}
 	return nil
@@ -97,6 +99,7 @@ func zipExport(ctx context.Context, a *app, w io.Writer, e fabric.Export, docume
 	return z.Close()
 }
 
+// zipRecording adds the media of a recording to an archive.
 func zipRecording(ctx context.Context, a *app, z *zip.Writer, owner recordings.Owner, sid string) (err error) {
 	media, err := a.Recordings.Render(ctx, owner, sid, recordings.Wanted{Format: recordings.Original})
 	if err != nil {
@@ -132,15 +135,15 @@ var erasureView = cli.View[fabric.Erasure]{
 }
 
 // formatCounts formats the counts above zero: "1 devices, 3 sessions".
-func formatCounts(of map[string]int64) string {
-	var all []string
-	for what, n := range of {
+func formatCounts(counts map[string]int64) string {
+	var texts []string
+	for what, n := range counts {
 		if n > 0 {
-			all = append(all, fmt.Sprintf("%d %s", n, strings.ReplaceAll(what, "_", " ")))
+			texts = append(texts, fmt.Sprintf("%d %s", n, strings.ReplaceAll(what, "_", " ")))
 		}
 	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
 }
 
 // findErasable is like findSubscriber. For an unknown id, it returns a subscriber with only that
@@ -150,13 +153,14 @@ func findErasable(ctx context.Context, a *app, cmd *cobra.Command, id string) (f
 	if !errors.Is(err, problem.NotFound) || uuid.Validate(id) != nil {
 		return s, err
 	}
-	p, unclear := a.project(ctx, cmd)
-	if unclear != nil {
+	p, projectErr := a.project(ctx, cmd)
+	if projectErr != nil {
 		return s, err
 	}
 	return fabric.Subscriber{ID: id, ProjectID: p.ID}, nil
 }
 
+// eraseSubscriber asks for confirmation, deletes a person's data, and prints what remains.
 func (c subscriberCommands) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	s, err := findErasable(ctx, a, cmd, args[0])
 	if err != nil {

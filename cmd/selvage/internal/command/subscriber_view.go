@@ -47,6 +47,7 @@ func subscriberFacts() []cli.Fact[fabric.Subscriber] {
 	}...)
 }
 
+// A subscriberJSON is a subscriber in JSON.
 type subscriberJSON struct {
 	ID        string `json:"id"`
 	Email     string `json:"email"`
@@ -88,34 +89,40 @@ func newSubscriberJSON(s fabric.Subscriber) subscriberJSON {
 
 // formatClaims formats the claims that are not in the profile, one per line.
 func formatClaims(s fabric.Subscriber) string {
-	raw, err := json.Marshal(s.Claims)
+	object, err := json.Marshal(s.Claims)
+	if err != nil {
+		return ""
+	}
 	var claims map[string]any
-	if err != nil || json.Unmarshal(raw, &claims) != nil {
+	if json.Unmarshal(object, &claims) != nil {
 		return ""
 	}
 
-	var all []string
+	var lines []string
 	for name, value := range claims {
-		if _, isText := value.(string); !isText {
-			raw, _ := json.Marshal(value) // the value was just decoded from JSON
-			value = string(raw)
+		text, isText := value.(string)
+		if !isText {
+			encoded, _ := json.Marshal(value) // the value was just decoded from JSON
+			text = string(encoded)
 		}
-		all = append(all, fmt.Sprintf("%s: %s", name, value))
+		lines = append(lines, name+": "+text)
 	}
-	slices.Sort(all)
-	return cli.Lines(all)
+	slices.Sort(lines)
+	return cli.Lines(lines)
 }
 
 // withPresence returns the view of a subscriber together with the subscriber's presence.
 func withPresence(p fabric.Presence) cli.View[fabric.Subscriber] {
-	v, online := subscriberView, p.Online()
-	v.JSON = func(s fabric.Subscriber) any {
+	online := p.Online()
+	view := subscriberView
+	view.JSON = func(s fabric.Subscriber) any {
 		object := newSubscriberJSON(s)
-		object.Online, object.OnlineSince = &online, cli.UTC(p.Since)
+		object.Online = &online
+		object.OnlineSince = cli.UTC(p.Since)
 		return object
 	}
 
-	v.Facts = append(slices.Clone(v.Facts), cli.Fact[fabric.Subscriber]{
+	view.Facts = append(slices.Clone(view.Facts), cli.Fact[fabric.Subscriber]{
 		Name: "Online",
 		Value: func(fabric.Subscriber) string {
 			if !online {
@@ -124,5 +131,5 @@ func withPresence(p fabric.Presence) cli.View[fabric.Subscriber] {
 			return fmt.Sprintf("since %s, sockets: %d", cli.FormatTime(p.Since), p.Sockets)
 		},
 	})
-	return v
+	return view
 }

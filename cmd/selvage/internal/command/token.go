@@ -113,29 +113,32 @@ func (c tokenCommands) command() *cobra.Command {
 }
 
 // issueCommand returns a command that calls issue and prints the tokens it returns.
-func (c tokenCommands) issueCommand(use, short string,
-	issue func(context.Context, *app, *cobra.Command) (fabric.TokenPair, error)) *cobra.Command {
-	cmd := cli.Command(use, short, c.withIssuer(
-		func(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-			tokens, err := issue(ctx, a, cmd)
-			if err != nil {
-				return err
-			}
-			return cli.Show(c.Env, tokensView, tokens)
-		}))
+func (c tokenCommands) issueCommand(
+	use, short string,
+	issue func(context.Context, *app, *cobra.Command) (fabric.TokenPair, error),
+) *cobra.Command {
+	show := func(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+		tokens, err := issue(ctx, a, cmd)
+		if err != nil {
+			return err
+		}
+		return cli.Show(c.Env, tokensView, tokens)
+	}
+	cmd := cli.Command(use, short, c.withIssuer(show))
 	addProject(cmd)
-	cmd.Flags().Var(&span.Span{Length: fabric.TokenLifetime, Least: time.Second, Most: fabric.MaxLifetime},
-		"expires-in", "`time` until the token expires")
+	lifetime := &span.Span{Length: fabric.TokenLifetime, Least: time.Second, Most: fabric.MaxLifetime}
+	cmd.Flags().Var(lifetime, "expires-in", "`time` until the token expires")
 	return cmd
 }
 
 // withIssuer is like with, but for commands that issue tokens with an issuer in them. With
-// PostgreSQL, it prints a warning if the configuration does not set the issuer and no server runs
-// in the data directory.
+// PostgreSQL, it prints a warning if the configuration does not set the issuer and no server is
+// running in the data directory.
 func (c tokenCommands) withIssuer(do action) runner {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 		_, running := datadir.ReadRunning(a.Config.Data)
-		if a.Config.Database.Shared() && a.Config.AuthURL == "" && a.Config.PublicURL == "" && !running {
+		isSet := a.Config.AuthURL != "" || a.Config.PublicURL != ""
+		if a.Config.Database.Shared() && !isSet && !running {
 			c.warnings().Warn("the issuer here may differ from that of other nodes; set SELVAGE_AUTH_URL as they do",
 				"issuer", a.Where.Issuer())
 		}
@@ -161,8 +164,8 @@ func subscriberToken(ctx context.Context, a *app, cmd *cobra.Command) (tokens fa
 		return tokens, err
 	}
 	reference, _ := cmd.Flags().GetString("reference")
-	return a.Fabric.Tokens.IssueSubscriber(ctx, fabric.Issuer{ProjectID: p.ID},
-		fabric.SubscriberTokenInput{Reference: reference, ExpireAt: flagExpiry(cmd)})
+	in := fabric.SubscriberTokenInput{Reference: reference, ExpireAt: flagExpiry(cmd)}
+	return a.Fabric.Tokens.IssueSubscriber(ctx, fabric.Issuer{ProjectID: p.ID}, in)
 }
 
 func guestToken(ctx context.Context, a *app, cmd *cobra.Command) (tokens fabric.TokenPair, err error) {
@@ -174,8 +177,8 @@ func guestToken(ctx context.Context, a *app, cmd *cobra.Command) (tokens fabric.
 		return tokens, err
 	}
 	ids, _ := cmd.Flags().GetStringSlice("address")
-	return a.Fabric.Tokens.IssueGuest(ctx, fabric.Issuer{ProjectID: p.ID},
-		fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: flagExpiry(cmd)})
+	in := fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: flagExpiry(cmd)}
+	return a.Fabric.Tokens.IssueGuest(ctx, fabric.Issuer{ProjectID: p.ID}, in)
 }
 
 // inviteToken creates an invite on behalf of the subscriber who owns the address.
@@ -188,7 +191,10 @@ func inviteToken(ctx context.Context, a *app, cmd *cobra.Command) (fabric.TokenP
 	inviter.SubscriberID = address.ResourceID
 	in := fabric.InviteInput{AddressID: address.ID, ExpiresAt: flagExpiry(cmd)}
 	token, err := a.Fabric.Tokens.IssueInvite(ctx, inviter, in)
-	return fabric.TokenPair{Access: token}, err
+	if err != nil {
+		return fabric.TokenPair{}, err
+	}
+	return fabric.TokenPair{Access: token}, nil
 }
 
 func (c tokenCommands) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {

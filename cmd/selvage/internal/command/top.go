@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -57,8 +58,7 @@ func (c *commands) opsListeners(cmd *cobra.Command, nodes []string) (bases []str
 		if !strings.Contains(base, "://") {
 			base = "http://" + base
 		}
-		u, err := url.Parse(base)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || base != u.Scheme+"://"+u.Host {
+		if !isListener(base) {
 			return nil, cli.Usagef("--url must be the address of an ops listener, such as 127.0.0.1:9090")
 		}
 		bases = append(bases, base)
@@ -78,6 +78,15 @@ func (c *commands) opsListeners(cmd *cobra.Command, nodes []string) (bases []str
 		return nil, cli.Usagef("listen_ops is off, so this server has no metrics; name another with --url")
 	}
 	return []string{"http://" + string(conf.ListenOps)}, nil
+}
+
+// isListener reports whether a URL consists of http or https and a host.
+func isListener(base string) bool {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return false
+	}
+	return u.Host != "" && base == u.Scheme+"://"+u.Host
 }
 
 // A topWatch prints pictures of servers; see [top.Picture].
@@ -117,14 +126,8 @@ func (w topWatch) print(p top.Picture) error {
 	case "json":
 		return w.PrintJSON(p)
 	case "id":
-		for _, n := range p.Nodes {
-			if n.State == "ready" {
-				if err := cli.PrintIDs(w.Env, func(n top.Node) string { return n.URL }, n); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		ready := slices.DeleteFunc(slices.Clone(p.Nodes), func(n top.Node) bool { return n.State != "ready" })
+		return cli.PrintIDs(w.Env, func(n top.Node) string { return n.URL }, ready...)
 	}
 
 	for _, line := range w.draw(p, w.Width(), 0) {
@@ -146,9 +149,9 @@ const (
 
 // live redraws the picture at each interval until the user quits.
 func (w topWatch) live(ctx context.Context) error {
-	in, ok := w.Stdin.(*os.File)
-	out, ok2 := w.Stdout.(*os.File)
-	if !ok || !ok2 || !console.IsTerminal(in) || !console.IsTerminal(out) {
+	in, isFile := w.Stdin.(*os.File)
+	out, isOutFile := w.Stdout.(*os.File)
+	if !isFile || !isOutFile || !console.IsTerminal(in) || !console.IsTerminal(out) {
 		return cli.Usagef("top needs a terminal; use --once to print one picture without a terminal")
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -188,7 +191,8 @@ func quitOnKey(in *os.File, stop func()) {
 	key := make([]byte, 1)
 	for {
 		n, err := in.Read(key)
-		if err != nil || n == 1 && strings.Contains("qQ\x03\x04", string(key)) {
+		quits := n == 1 && strings.Contains("qQ\x03\x04", string(key))
+		if err != nil || quits {
 			stop()
 			return
 		}

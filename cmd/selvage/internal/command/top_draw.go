@@ -30,17 +30,26 @@ const (
 func (w topWatch) draw(p top.Picture, width, height int) []string {
 	lines := w.drawHeading(p)
 	blocks := w.drawBlocks(columnsOf(p, width))
-	var whole []string
-	for _, b := range blocks {
-		whole = append(whole, append(b, "")...)
+	isWide := 2*visibleWidth(blocks[0][0])+len(topGap) <= width
+	if isWide && len(lines)+heightOf(blocks) > height {
+		return append(lines, inTwoColumns(blocks)...)
 	}
-	whole = whole[:len(whole)-1]
+	for i, block := range blocks {
+		if i > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, block...)
+	}
+	return lines
+}
 
-	wide := 2*visibleWidth(blocks[0][0])+len(topGap) <= width
-	if len(lines)+len(whole) > height && wide {
-		whole = inTwoColumns(blocks)
+// heightOf returns the number of lines of blocks, with an empty line between two of them.
+func heightOf(blocks [][]string) int {
+	height := len(blocks) - 1
+	for _, block := range blocks {
+		height += len(block)
 	}
-	return append(lines, whole...)
+	return height
 }
 
 // drawHeading returns the time, and a line for each server that is not ready or has a problem.
@@ -50,7 +59,8 @@ func (w topWatch) drawHeading(p top.Picture) []string {
 		title = cli.Sanitize(p.Nodes[0].URL + " " + p.Nodes[0].Version + " " + p.Nodes[0].State)
 	}
 
-	lines := []string{w.Color(cli.Bold, "selvage top") + "  " + title + "  " + p.Time.Local().Format(time.TimeOnly)}
+	name := w.Color(cli.Bold, "selvage top")
+	lines := []string{name + "  " + title + "  " + p.Time.Local().Format(time.TimeOnly)}
 	for _, n := range p.Nodes {
 		if n.Error != "" {
 			lines = append(lines, w.Color(cli.Red, cli.Sanitize(n.URL+" "+n.State+": "+n.Error)))
@@ -86,7 +96,7 @@ func columnsOf(p top.Picture, width int) []topColumn {
 func (w topWatch) drawBlocks(columns []topColumn) (blocks [][]string) {
 	section := ""
 	for _, row := range top.Rows {
-		if !slices.ContainsFunc(columns, func(c topColumn) bool { _, ok := c.values[row.Key]; return ok }) {
+		if !slices.ContainsFunc(columns, func(c topColumn) bool { return c.has(row) }) {
 			continue
 		}
 		if row.Section != section {
@@ -110,6 +120,12 @@ func (w topWatch) drawBlocks(columns []topColumn) (blocks [][]string) {
 		return [][]string{{""}}
 	}
 	return blocks
+}
+
+// has reports whether the column has a value of a row.
+func (c topColumn) has(row top.Row) bool {
+	_, ok := c.values[row.Key]
+	return ok
 }
 
 func (c topColumn) width() int { return max(cellWidth, utf8.RuneCountInString(c.title)) }
@@ -141,16 +157,15 @@ func nameWidth() (width int) {
 
 // inTwoColumns puts blocks into two columns of about the same height.
 func inTwoColumns(blocks [][]string) []string {
-	total, half := 0, 0
-	for _, b := range blocks {
-		total += len(b) + 1
-	}
+	total := heightOf(blocks) + 1 // each block is followed by an empty line
+	used := 0
 	var left, right []string
-	for _, b := range blocks {
-		if half += len(b) + 1; half <= (total+1)/2 || left == nil {
-			left = append(left, append(b, "")...)
+	for _, block := range blocks {
+		used += len(block) + 1
+		if used <= (total+1)/2 || left == nil {
+			left = append(append(left, block...), "")
 		} else {
-			right = append(right, append(b, "")...)
+			right = append(append(right, block...), "")
 		}
 	}
 
@@ -186,10 +201,12 @@ func visibleWidth(s string) (width int) {
 	return width
 }
 
+// alignRight adds spaces before s, up to a width.
 func alignRight(s string, width int) string {
 	return strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s))) + s
 }
 
+// formatValue formats a value with its unit.
 func formatValue(u top.Unit, v float64) string {
 	switch u {
 	case top.Percent:
