@@ -65,42 +65,44 @@ func Open(c Config) (*Authority, error) {
 	}
 
 	a := &Authority{now: c.Now, hosts: slices.Clone(Hosts)}
-	for _, h := range c.Hosts {
-		if h != "" && !slices.Contains(a.hosts, h) {
-			a.hosts = append(a.hosts, h)
+	for _, host := range c.Hosts {
+		if host != "" && !slices.Contains(a.hosts, host) {
+			a.hosts = append(a.hosts, host)
 		}
 	}
 
 	var err error
-	if a.key, err = readKey(filepath.Join(c.Dir, KeyFile)); err != nil {
+	a.key, err = readKey(filepath.Join(c.Dir, KeyFile))
+	if err != nil {
 		return nil, err
 	}
-	if a.cert, err = a.readCert(c.Dir); err != nil {
+	a.cert, err = a.readCert(c.Dir)
+	if err != nil {
 		return nil, err
 	}
 	if err := a.check(filepath.Join(c.Dir, CertFile)); err != nil {
 		return nil, err
 	}
-
-	_, err = a.certificate()
-	return a, err
+	if _, err := a.certificate(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // check returns an error if the authority cannot be used.
 func (a *Authority) check(file string) error {
-	switch public, ok := a.cert.PublicKey.(*ecdsa.PublicKey); {
-	case !ok || !public.Equal(&a.key.PublicKey):
-		return fmt.Errorf(
-			"%s and %s do not match: restore the file that was replaced, or delete both to create new ones",
-			file, KeyFile)
-	case a.now().After(a.cert.NotAfter):
-		return fmt.Errorf("%s expired on %s: delete it to create a new one, and install that", file,
-			a.cert.NotAfter.Format(time.DateOnly))
+	public, ok := a.cert.PublicKey.(*ecdsa.PublicKey)
+	if !ok || !public.Equal(&a.key.PublicKey) {
+		return fmt.Errorf("%s and %s do not match: restore the file that was replaced, "+
+			"or delete both to create new ones", file, KeyFile)
 	}
-
-	for _, h := range a.hosts {
-		if !permits(a.cert, h) {
-			return fmt.Errorf("%s is not valid for %s: delete it to create a new one, and install that", file, h)
+	if a.now().After(a.cert.NotAfter) {
+		return fmt.Errorf("%s expired on %s: delete it to create a new one, and install that",
+			file, a.cert.NotAfter.Format(time.DateOnly))
+	}
+	for _, host := range a.hosts {
+		if !permits(a.cert, host) {
+			return fmt.Errorf("%s is not valid for %s: delete it to create a new one, and install that", file, host)
 		}
 	}
 	return nil

@@ -19,8 +19,16 @@ import (
 var localDomains = []string{"localhost", "local", "test", "internal", "home.arpa"}
 
 // localRanges are the address ranges of a single machine or a private network.
-var localRanges = []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16",
-	"::1/128", "fc00::/7", "fe80::/10"}
+var localRanges = []string{
+	"127.0.0.0/8",
+	"10.0.0.0/8",
+	"172.16.0.0/12",
+	"192.168.0.0/16",
+	"169.254.0.0/16",
+	"::1/128",
+	"fc00::/7",
+	"fe80::/10",
+}
 
 // Name returns the common name for an authority created on this machine.
 func Name() string {
@@ -34,7 +42,7 @@ func Name() string {
 // authority returns a new certificate for the authority, limited to local names and the
 // configured hosts (RFC 5280, section 4.2.1.10).
 func (a *Authority) authority() ([]byte, error) {
-	t := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber:                serial(),
 		Subject:                     pkix.Name{CommonName: Name(), Organization: []string{"selvage"}},
 		NotBefore:                   a.now().Add(-clockSkew),
@@ -48,22 +56,25 @@ func (a *Authority) authority() ([]byte, error) {
 	}
 
 	for _, cidr := range localRanges {
-		_, n, err := net.ParseCIDR(cidr)
+		_, ipRange, err := net.ParseCIDR(cidr)
 		if err != nil {
 			return nil, fmt.Errorf("constraining certificate: %w", err)
 		}
-		t.PermittedIPRanges = append(t.PermittedIPRanges, n)
+		template.PermittedIPRanges = append(template.PermittedIPRanges, ipRange)
 	}
 
-	for _, h := range a.hosts {
-		if ip := net.ParseIP(h); !permits(t, h) && ip != nil {
-			t.PermittedIPRanges = append(t.PermittedIPRanges, single(ip))
-		} else if !permits(t, h) {
-			t.PermittedDNSDomains = append(t.PermittedDNSDomains, h)
+	for _, host := range a.hosts {
+		if permits(template, host) {
+			continue
+		}
+		if ip := net.ParseIP(host); ip != nil {
+			template.PermittedIPRanges = append(template.PermittedIPRanges, single(ip))
+		} else {
+			template.PermittedDNSDomains = append(template.PermittedDNSDomains, host)
 		}
 	}
 
-	der, err := x509.CreateCertificate(rand.Reader, t, t, &a.key.PublicKey, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("creating certificate authority: %w", err)
 	}
@@ -77,7 +88,7 @@ func (a *Authority) issue() (*tls.Certificate, error) {
 		return nil, fmt.Errorf("creating key: %w", err)
 	}
 
-	t := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: serial(),
 		Subject:      pkix.Name{CommonName: a.hosts[0], Organization: []string{"selvage"}},
 		NotBefore:    a.now().Add(-clockSkew),
@@ -86,15 +97,15 @@ func (a *Authority) issue() (*tls.Certificate, error) {
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 
-	for _, h := range a.hosts {
-		if ip := net.ParseIP(h); ip != nil {
-			t.IPAddresses = append(t.IPAddresses, ip)
+	for _, host := range a.hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
 		} else {
-			t.DNSNames = append(t.DNSNames, h)
+			template.DNSNames = append(template.DNSNames, host)
 		}
 	}
 
-	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, &key.PublicKey, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("creating certificate: %w", err)
 	}
@@ -103,7 +114,11 @@ func (a *Authority) issue() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating certificate: %w", err)
 	}
-	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key, Leaf: leaf}, nil
+	return &tls.Certificate{
+		Certificate: [][]byte{der, a.cert.Raw},
+		PrivateKey:  key,
+		Leaf:        leaf,
+	}, nil
 }
 
 // serial returns 128 random bits.

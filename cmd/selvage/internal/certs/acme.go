@@ -145,8 +145,13 @@ func (a *ACME) Ends() (first time.Time) {
 		if !a.has(host) {
 			return time.Time{}
 		}
-		if pair, err := a.get(host); err == nil && (first.IsZero() || pair.Leaf.NotAfter.Before(first)) {
-			first = pair.Leaf.NotAfter
+		pair, err := a.get(host)
+		if err != nil {
+			continue
+		}
+		end := pair.Leaf.NotAfter
+		if first.IsZero() || end.Before(first) {
+			first = end
 		}
 	}
 	return first
@@ -173,8 +178,10 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	}
 
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
-		return a.manager.GetCertificate(
-			&tls.ClientHelloInfo{ServerName: host, SupportedProtos: hello.SupportedProtos})
+		return a.manager.GetCertificate(&tls.ClientHelloInfo{
+			ServerName:      host,
+			SupportedProtos: hello.SupportedProtos,
+		})
 	}
 
 	if !a.has(host) {

@@ -70,6 +70,7 @@ func (c cache) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
+// tell logs a failure, and returns the error that clients see.
 func (c cache) tell(did, name string, err error) error {
 	c.log.Error(did+" ACME data", "name", name, "error", err)
 	return errCache

@@ -19,8 +19,8 @@ func TestCacheOfMalformedName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	t.Cleanup(func() { _ = rows.Close() })
+
 	log := new(notes)
 	c := cache{rows: rows, log: slog.New(slog.NewTextHandler(log, nil))}
 	for _, name := range []string{"x+http-01", "a\x00b+http-01", "\xff+http-01", strings.Repeat("x", 500)} {

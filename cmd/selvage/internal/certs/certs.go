@@ -10,22 +10,21 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
 // check returns an error if a certificate cannot be used. what names the certificate in the error.
 func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) error {
-	switch {
-	case now.Before(leaf.NotBefore):
+	if now.Before(leaf.NotBefore) {
 		return fmt.Errorf("%s is not valid before %s, and this machine's clock is at %s", what,
 			leaf.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
-
-	for _, h := range hosts {
-		if leaf.VerifyHostname(h) != nil {
-			return fmt.Errorf("%s is not valid for %s, where clients reach this server; it is valid for %s", what, h,
-				names(leaf))
+	for _, host := range hosts {
+		if leaf.VerifyHostname(host) != nil {
+			return fmt.Errorf("%s is not valid for %s, where clients reach this server; it is valid for %s",
+				what, host, names(leaf))
 		}
 	}
 
@@ -40,20 +39,21 @@ var errExpired = errors.New("expired")
 
 // names returns the names and addresses in a certificate, joined by commas.
 func names(leaf *x509.Certificate) string {
-	all := append([]string(nil), leaf.DNSNames...)
+	hosts := slices.Clone(leaf.DNSNames)
 	for _, ip := range leaf.IPAddresses {
-		all = append(all, ip.String())
+		hosts = append(hosts, ip.String())
 	}
-	if len(all) == 0 {
+	if len(hosts) == 0 {
 		return "nothing"
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(hosts, ", ")
 }
 
 // ending reports whether a certificate is in the last fifth of its lifetime. By then it should have
 // been renewed.
 func ending(leaf *x509.Certificate, now time.Time) bool {
-	return now.After(leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 5))
+	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
+	return now.After(leaf.NotAfter.Add(-lifetime / 5))
 }
 
 // config returns the TLS configuration that all listeners build on: TLS 1.2 or newer, with Go's

@@ -46,9 +46,12 @@ func OpenFiles(c FilesConfig) (*Files, error) {
 	err := f.Reload()
 	if errors.Is(err, errExpired) {
 		c.Log.Error("serving HTTPS with an expired certificate, which clients reject", "error", err)
-		err = nil
+		return f, nil
 	}
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // TLS returns the configuration of a listener. It always uses the newest valid certificate.
@@ -66,10 +69,10 @@ func (f *Files) Reload() error {
 	defer f.mu.Unlock()
 	f.loaded = f.stamp() // taken before reading, so that a change during the read is noticed
 	pair, err := f.read()
-	if err != nil && (pair == nil || f.inUse.Load() != nil) {
-		return err
+	isFirst := f.inUse.Load() == nil
+	if err == nil || isFirst && errors.Is(err, errExpired) {
+		f.inUse.Store(pair)
 	}
-	f.inUse.Store(pair)
 	return err
 }
 
@@ -87,10 +90,10 @@ func (f *Files) read() (*tls.Certificate, error) {
 		return nil, fmt.Errorf("reading tls.key: %w", err)
 	}
 
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf(
-			"reading tls.key: others can read %s (mode %o); chmod 600 it, and replace the key if others have read it",
-			f.c.Key, mode)
+	mode := info.Mode().Perm()
+	if mode&0o077 != 0 {
+		return nil, fmt.Errorf("reading tls.key: others can read %s (mode %o); chmod 600 it, "+
+			"and replace the key if others have read it", f.c.Key, mode)
 	}
 
 	key, err := os.ReadFile(f.c.Key)
@@ -119,9 +122,10 @@ func (f *Files) Run(ctx context.Context) {
 	var seen stamp
 	var warned time.Time
 	for {
-		if now := f.c.Now(); ending(f.inUse.Load().Leaf, now) && now.Sub(warned) >= 24*time.Hour {
-			f.c.Log.Warn("the certificate was not renewed in time", "file", f.c.Cert, "expires",
-				f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
+		now := f.c.Now()
+		if ending(f.inUse.Load().Leaf, now) && now.Sub(warned) >= 24*time.Hour {
+			f.c.Log.Warn("the certificate was not renewed in time",
+				"file", f.c.Cert, "expires", f.Ends().Format(time.RFC3339))
 			warned = now
 		}
 
@@ -143,14 +147,15 @@ func (f *Files) Run(ctx context.Context) {
 			continue
 		}
 
-		f.c.Log.Info("loaded the changed certificate", "file", f.c.Cert, "expires",
-			f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
+		f.c.Log.Info("loaded the changed certificate",
+			"file", f.c.Cert, "expires", f.Ends().Format(time.RFC3339))
 	}
 }
 
 // lookEvery is the interval at which Run checks the files for changes.
 const lookEvery = 5 * time.Second
 
+// lastLoaded returns the stamp of the files when they were last read.
 func (f *Files) lastLoaded() stamp {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +174,9 @@ type stamp [2]struct {
 func (f *Files) stamp() (s stamp) {
 	for i, name := range []string{f.c.Cert, f.c.Key} {
 		if info, err := os.Stat(name); err == nil {
-			s[i].changed, s[i].size, s[i].mode = info.ModTime(), info.Size(), info.Mode()
+			s[i].changed = info.ModTime()
+			s[i].size = info.Size()
+			s[i].mode = info.Mode()
 		}
 	}
 	return s
@@ -183,8 +190,7 @@ func (f *Files) explain(err error, chain, key []byte) error {
 	case !hasBlock(key, "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"):
 		return fmt.Errorf("reading tls.key: %s has no unencrypted PEM key", f.c.Key)
 	}
-	return fmt.Errorf(
-		"%s and %s do not match (%w): use the key of the first certificate in the file",
+	return fmt.Errorf("%s and %s do not match (%w): use the key of the first certificate in the file",
 		f.c.Cert, f.c.Key, err)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -20,6 +19,7 @@ const (
 	manageEvery = time.Hour
 )
 
+// pauses are the times to wait after the first failure, the second one, and any later one.
 var pauses = []time.Duration{time.Minute + 5*time.Second, 10 * time.Minute, time.Hour}
 
 // Run obtains a certificate for each host, from the store or from the certificate authority. Then
@@ -48,13 +48,15 @@ func (a *ACME) Reload() error {
 
 // obtain requests a certificate, retrying until it succeeds. It returns false if ctx is done first.
 func (a *ACME) obtain(ctx context.Context, host string) bool {
-	for failed := 0; ; {
+	failures := 0
+	for {
 		pair, err := a.order(ctx, host)
 		switch {
 		case ctx.Err() != nil:
 			return false
 		case err == nil:
-			a.c.Log.Info("obtained a certificate", "host", host, "expires", pair.Leaf.NotAfter.Format(time.RFC3339))
+			a.c.Log.Info("obtained a certificate",
+				"host", host, "expires", pair.Leaf.NotAfter.Format(time.RFC3339))
 			a.mu.Lock()
 			a.ready[host] = true
 			a.mu.Unlock()
@@ -66,9 +68,9 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 			continue
 		}
 
-		pause := pauses[min(failed, len(pauses)-1)]
-		a.c.Log.Error("requesting a certificate", "host", host, "error", a.reasons.of(host, err), "retry_in",
-			pause.String())
+		pause := pauses[min(failures, len(pauses)-1)]
+		a.c.Log.Error("requesting a certificate",
+			"host", host, "error", a.reasons.of(host, err), "retry_in", pause.String())
 		a.mu.RLock()
 		again := a.again
 		a.mu.RUnlock()
@@ -78,8 +80,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 		if !wait(ctx, pauses[0], nil) || !wait(ctx, pause-pauses[0], again) {
 			return false
 		}
-
-		failed++
+		failures++
 	}
 }
 
@@ -90,7 +91,8 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 		return a.get(host)
 	}
 
-	name, until := host+"+claim", a.c.Now().Add(claimTime)
+	name := host + "+claim"
+	until := a.c.Now().Add(claimTime)
 	if err := a.c.Store.ClaimCertificate(ctx, name, until); err != nil {
 		return nil, err
 	}
@@ -103,9 +105,10 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 	done := make(chan result, 1)
 	go func() {
 		pair, err := a.get(host)
-		if err := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), name, until); err != nil &&
-			ctx.Err() == nil {
-			a.c.Log.Warn("could not release the claim; it will expire on its own", "host", host, "error", err)
+		releaseErr := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), name, until)
+		if releaseErr != nil && ctx.Err() == nil {
+			a.c.Log.Warn("could not release the claim; it will expire on its own",
+				"host", host, "error", releaseErr)
 		}
 		done <- result{pair, err}
 	}()
@@ -125,7 +128,10 @@ func (a *ACME) stored(ctx context.Context, host string) bool {
 		return false
 	}
 	pair, err := tls.X509KeyPair(text, text)
-	return err == nil && check(pair.Leaf, "", a.c.Now(), []string{host}) == nil
+	if err != nil {
+		return false
+	}
+	return check(pair.Leaf, "", a.c.Now(), []string{host}) == nil
 }
 
 // mind warns once a day if a certificate was not renewed. The manager renews certificates but does
@@ -134,13 +140,17 @@ func (a *ACME) mind(ctx context.Context, host string) {
 	var warned time.Time
 	for wait(ctx, manageEvery, nil) {
 		pair, err := a.get(host)
-		now := a.c.Now()
-		if err != nil || !ending(pair.Leaf, now) || now.Sub(warned) < 24*time.Hour {
+		if err != nil {
 			continue
 		}
-		a.c.Log.Warn("the certificate was not renewed in time", "host", host, "expires",
-			pair.Leaf.NotAfter.Format(time.RFC3339),
-			"error", a.reasons.of(host, fmt.Errorf("unknown reason")))
+		now := a.c.Now()
+		if !ending(pair.Leaf, now) || now.Sub(warned) < 24*time.Hour {
+			continue
+		}
+		a.c.Log.Warn("the certificate was not renewed in time",
+			"host", host,
+			"expires", pair.Leaf.NotAfter.Format(time.RFC3339),
+			"error", a.reasons.of(host, errors.New("unknown reason")))
 		warned = now
 	}
 }

@@ -43,9 +43,12 @@ const (
 // start.
 func (r *reasons) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.next.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusOK ||
-		!strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
-		return resp, err
+	if err != nil {
+		return nil, err
+	}
+	isJSON := strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+	if resp.StatusCode != http.StatusOK || !isJSON {
+		return resp, nil
 	}
 
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -65,15 +68,21 @@ func (r *reasons) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // note records why an authorization became invalid.
 func (r *reasons) note(body []byte) {
-	var z authorization
-	if json.Unmarshal(body, &z) != nil || z.Status != "invalid" || z.Identifier.Value == "" {
+	var read authorization
+	if json.Unmarshal(body, &read) != nil {
 		return
 	}
+	host := read.Identifier.Value
+	if read.Status != "invalid" || host == "" {
+		return
+	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range z.Challenges {
-		if known := r.by[z.Identifier.Value]; c.Error.Detail != "" && len(known) < maxReason {
-			r.by[z.Identifier.Value] = fmt.Sprintf("%s; %s: %.*s", known, c.Type, maxReason, c.Error.Detail)
+	for _, challenge := range read.Challenges {
+		known, detail := r.by[host], challenge.Error.Detail
+		if detail != "" && len(known) < maxReason {
+			r.by[host] = fmt.Sprintf("%s; %s: %.*s", known, challenge.Type, maxReason, detail)
 		}
 	}
 }

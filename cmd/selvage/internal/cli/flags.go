@@ -16,15 +16,18 @@ import (
 // FlagError returns a usage error that explains what is wrong with a flag.
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
-	var bad *pflag.InvalidValueError
+	var invalid *pflag.InvalidValueError
 	switch {
-	case errors.As(err, &bad):
-		f := bad.GetFlag()
-		needs := map[string]string{"bool": "needs true or false", "int64": "needs a whole number"}[f.Value.Type()]
-		if needs == "" {
-			needs = errors.Unwrap(bad).Error()
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		needs := errors.Unwrap(invalid).Error()
+		switch f.Value.Type() {
+		case "bool":
+			needs = "needs true or false"
+		case "int64":
+			needs = "needs a whole number"
 		}
-		return Usagef("--%s %s; it is %q", f.Name, needs, bad.GetValue())
+		return Usagef("--%s %s; it is %q", f.Name, needs, invalid.GetValue())
 	case !errors.As(err, &unknown):
 		return Usagef("%w; `%s --help` lists the flags", err, cmd.CommandPath())
 	}
@@ -35,8 +38,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		name = "-" + unknown.GetSpecifiedName()
 	}
-	return Usagef("`%s` has no flag %s%s", cmd.CommandPath(), name,
-		suggest.MeantOr(name, names, fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath())))
+	hint := suggest.MeantOr(name, names, fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath()))
+	return Usagef("`%s` has no flag %s%s", cmd.CommandPath(), name, hint)
 }
 
 // Need returns a usage error that names the missing flags, or nil if all are set.

@@ -15,15 +15,37 @@ func TestArguments(t *testing.T) {
 		takes, args []string
 		want        string // expected error; "" for none
 	}{
-		{"all", []string{"ID"}, []string{"1"}, ""},
-		{"an optional one", []string{"ID", "[FILE]"}, []string{"1"}, ""},
-		{"several of the last", []string{"FILE…"}, []string{"a", "b", "c"}, ""},
-		{"too few", []string{"ID"}, nil, "delete needs ID; see `delete --help`"},
-		{"too many", []string{"ID"}, []string{"1", "2"}, "delete takes no argument \"2\"; see `delete --help`"},
-		{"an empty one", []string{"ID", "[FILE]"}, []string{"1", ""}, "delete needs FILE, but it is empty"},
-		{"an empty one of several", []string{"FILE…"}, []string{"a", ""}, "delete needs FILE…, but it is empty"},
-		{"an empty one for a command without arguments", nil, []string{""},
-			"delete takes no argument \"\"; see `delete --help`"},
+		{name: "all", takes: []string{"ID"}, args: []string{"1"}},
+		{name: "without the optional one", takes: []string{"ID", "[FILE]"}, args: []string{"1"}},
+		{name: "several of the last", takes: []string{"FILE…"}, args: []string{"a", "b", "c"}},
+		{
+			name:  "too few",
+			takes: []string{"ID"},
+			want:  "delete needs ID; see `delete --help`",
+		},
+		{
+			name:  "too many",
+			takes: []string{"ID"},
+			args:  []string{"1", "2"},
+			want:  "delete takes no argument \"2\"; see `delete --help`",
+		},
+		{
+			name:  "an empty one",
+			takes: []string{"ID", "[FILE]"},
+			args:  []string{"1", ""},
+			want:  "delete needs FILE, but it is empty",
+		},
+		{
+			name:  "an empty one of several",
+			takes: []string{"FILE…"},
+			args:  []string{"a", ""},
+			want:  "delete needs FILE…, but it is empty",
+		},
+		{
+			name: "an empty one for a command without arguments",
+			args: []string{""},
+			want: "delete takes no argument \"\"; see `delete --help`",
+		},
 	}
 
 	for _, tt := range tests {
@@ -33,7 +55,7 @@ func TestArguments(t *testing.T) {
 				got = err.Error()
 			}
 			if got != tt.want {
-				t.Errorf("the arguments %q return %q, want %q", tt.args, got, tt.want)
+				t.Errorf("the error for the arguments %q = %q, want %q", tt.args, got, tt.want)
 			}
 		})
 	}

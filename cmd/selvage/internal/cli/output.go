@@ -96,8 +96,8 @@ func Show[T any](e *Env, v View[T], item T) error {
 
 // PrintIDs prints the id of each item on its own line.
 func PrintIDs[T any](e *Env, id func(T) string, items ...T) error {
-	for _, it := range items {
-		if _, err := fmt.Fprintln(e.Stdout, id(it)); err != nil {
+	for _, item := range items {
+		if _, err := fmt.Fprintln(e.Stdout, id(item)); err != nil {
 			return err
 		}
 	}

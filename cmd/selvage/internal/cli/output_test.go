@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 )
 
+// TestFit shows how a table becomes narrower: without empty columns, with shorter cells, and without
+// more and more columns.
 func TestFit(t *testing.T) {
 	id := strings.Repeat("i", 36)
 	rows := [][]string{
@@ -20,19 +23,55 @@ func TestFit(t *testing.T) {
 		widths  []int
 		hidden  []string
 	}{
-		{0, "", []string{"ID", "Name", "Empty", "Grants", "Created"}, []int{36, 4, 5, 30, 16}, nil},
-		{200, "", []string{"ID", "Name", "Grants", "Created"}, []int{36, 4, 30, 16}, nil},
-		{80, "", []string{"ID", "Name", "Grants", "Created"}, []int{36, 4, 18, 16}, nil},
-		{70, "", []string{"ID", "Name", "Grants"}, []int{36, 4, 26}, []string{"Created"}},
-		{70, "Grants", []string{"ID", "Name", "Created"}, []int{36, 4, 16}, []string{"Grants"}},
-		{20, "Grants", []string{"ID", "Name"}, []int{36, 4}, []string{"Created", "Grants"}},
+		{
+			limit:   0,
+			columns: []string{"ID", "Name", "Empty", "Grants", "Created"},
+			widths:  []int{36, 4, 5, 30, 16},
+		},
+		{
+			limit:   200,
+			columns: []string{"ID", "Name", "Grants", "Created"},
+			widths:  []int{36, 4, 30, 16},
+		},
+		{
+			limit:   80,
+			columns: []string{"ID", "Name", "Grants", "Created"},
+			widths:  []int{36, 4, 18, 16},
+		},
+		{
+			limit:   70,
+			columns: []string{"ID", "Name", "Grants"},
+			widths:  []int{36, 4, 26},
+			hidden:  []string{"Created"},
+		},
+		{
+			limit:   70,
+			minor:   "Grants",
+			columns: []string{"ID", "Name", "Created"},
+			widths:  []int{36, 4, 16},
+			hidden:  []string{"Grants"},
+		},
+		{
+			limit:   20,
+			minor:   "Grants",
+			columns: []string{"ID", "Name"},
+			widths:  []int{36, 4},
+			hidden:  []string{"Created", "Grants"},
+		},
 	}
 
 	for _, tt := range tests {
-		got, widths, hidden := fit(rows, []string{tt.minor}, tt.limit)
-		if !slices.Equal(got[0], tt.columns) || !slices.Equal(widths, tt.widths) || !slices.Equal(hidden, tt.hidden) {
-			t.Errorf("fit(%q, %d) = %v %v %v, want %v %v %v", tt.minor, tt.limit, got[0], widths, hidden,
-				tt.columns, tt.widths, tt.hidden)
-		}
+		t.Run(fmt.Sprint(tt.limit, tt.minor), func(t *testing.T) {
+			fitted, widths, hidden := fit(rows, []string{tt.minor}, tt.limit)
+			if !slices.Equal(fitted[0], tt.columns) {
+				t.Errorf("the columns are %q, want %q", fitted[0], tt.columns)
+			}
+			if !slices.Equal(widths, tt.widths) {
+				t.Errorf("the widths are %v, want %v", widths, tt.widths)
+			}
+			if !slices.Equal(hidden, tt.hidden) {
+				t.Errorf("the hidden columns are %q, want %q", hidden, tt.hidden)
+			}
+		})
 	}
 }

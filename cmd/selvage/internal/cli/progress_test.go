@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// TestProgress shows that the line is written at most once in each interval, and erased at the end.
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	at := time.Unix(0, 0)
@@ -17,14 +18,15 @@ func TestProgress(t *testing.T) {
 	}
 	p.End()
 
-	if got, want := out.String(), "\r\x1b[K1 file, 10 a second"; !strings.HasPrefix(got, want) {
-		t.Errorf("the line starts with %q, want %q", got, want)
+	written := out.String()
+	if want := "\r\x1b[K1 file, 10 a second"; !strings.HasPrefix(written, want) {
+		t.Errorf("the line is %q, want %q at its beginning", written, want)
 	}
-	if got, want := strings.Count(out.String(), "a second"), 5; got != want {
-		t.Errorf("the line was written %d times, want %d", got, want)
+	if count := strings.Count(written, "a second"); count != 5 {
+		t.Errorf("the line was written %d times, want 5", count)
 	}
-	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
-		t.Errorf("the line is not erased at the end: %q", out.String())
+	if !strings.HasSuffix(written, "\r\x1b[K") {
+		t.Errorf("the line was not erased at the end: %q", written)
 	}
 }
 
@@ -91,6 +93,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// TestProgressWithoutTerminal shows that nothing is written if stderr is not a terminal.
 func TestProgressWithoutTerminal(t *testing.T) {
 	silent := &Progress{what: "file", now: time.Now}
 	silent.Step()

@@ -67,16 +67,22 @@ func fit(rows [][]string, minor []string, limit int) (fitted [][]string, widths 
 		if total(widths) <= limit || len(widths) <= 2 {
 			return rows, widths, hidden
 		}
-		victim := len(widths) - 1
-		for j := victim; j > 1; j-- {
-			if slices.Contains(minor, rows[0][j]) {
-				victim = j
-				break
-			}
-		}
-		hidden = slices.Insert(hidden, 0, rows[0][victim])
-		rows = dropColumn(rows, victim)
+		hiding := nextHidden(rows[0], minor)
+		hidden = slices.Insert(hidden, 0, rows[0][hiding])
+		rows = dropColumn(rows, hiding)
 	}
+}
+
+// nextHidden returns the index of the column to hide next: the last one in minor or, if there is
+// none, the last one. It never hides the first two columns for being minor.
+func nextHidden(header, minor []string) int {
+	last := len(header) - 1
+	for j := last; j > 1; j-- {
+		if slices.Contains(minor, header[j]) {
+			return j
+		}
+	}
+	return last
 }
 
 // narrow shrinks the columns that may be cut until all columns fit. It always shrinks the widest
@@ -90,7 +96,10 @@ func narrow(widths []int, rows [][]string, limit int) {
 	for total(widths) > limit {
 		widest := 0
 		for j := 1; j < len(widths); j++ {
-			if !whole[j] && widths[j] > shortest && (widest == 0 || widths[j] > widths[widest]) {
+			if whole[j] || widths[j] <= shortest {
+				continue
+			}
+			if widest == 0 || widths[j] > widths[widest] {
 				widest = j
 			}
 		}
@@ -101,6 +110,7 @@ func narrow(widths []int, rows [][]string, limit int) {
 	}
 }
 
+// columnWidths returns the width of the longest cell of each column.
 func columnWidths(rows [][]string) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -111,6 +121,7 @@ func columnWidths(rows [][]string) []int {
 	return widths
 }
 
+// total returns the width of a line, including the spaces between columns.
 func total(widths []int) int {
 	sum := 2 * (len(widths) - 1)
 	for _, w := range widths {
@@ -128,6 +139,7 @@ func dropColumn(rows [][]string, column int) [][]string {
 	return fewer
 }
 
+// cut shortens a text to a width, if it is longer.
 func cut(s string, width int) string {
 	if utf8.RuneCountInString(s) <= width {
 		return s

@@ -19,10 +19,11 @@ func (d *Demo) Handler(notFound http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		found, err := d.readApp() // `selvage demo reset` may have replaced it
-		if err == nil {
-			_, err = d.IDP.Clients.Find(r.Context(), found.ClientID)
-		}
 		if err != nil {
+			notFound(w, r)
+			return
+		}
+		if _, err := d.IDP.Clients.Find(r.Context(), found.ClientID); err != nil {
 			notFound(w, r) // the demo's project was deleted
 			return
 		}
@@ -30,6 +31,7 @@ func (d *Demo) Handler(notFound http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// writePage writes the page of the demo app.
 func (d *Demo) writePage(w http.ResponseWriter, r *http.Request, found app) {
 	page := templates.Demo{
 		SDK:            sdk.Find("selvage.js").URL,
@@ -49,8 +51,12 @@ func (d *Demo) writePage(w http.ResponseWriter, r *http.Request, found app) {
 		Scripts: true,
 		Media:   true,
 		Frames:  []string{"'self'", auth},
-		Connect: []string{auth, "https://fabric." + domain, "wss://" + d.Where.Fabric,
-			"ws" + strings.TrimPrefix(d.Where.Public, "http")},
+		Connect: []string{
+			auth,
+			"https://fabric." + domain,
+			"wss://" + d.Where.Fabric,
+			"ws" + strings.TrimPrefix(d.Where.Public, "http"),
+		},
 		Framer: "'self'", // the app renews its login in an iframe
 		View:   templates.View{Words: words.Choose(web.Language(r), r.Header.Get("Accept-Language"))},
 	}

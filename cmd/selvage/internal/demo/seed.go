@@ -37,7 +37,8 @@ type seed struct {
 
 // seed creates the project and everything in it.
 func (d *Demo) seed(ctx context.Context) (s seed, err error) {
-	if s.project, err = d.Fabric.Projects.Create(ctx, "Demo"); err != nil {
+	s.project, err = d.Fabric.Projects.Create(ctx, "Demo")
+	if err != nil {
 		return s, err
 	}
 	if err := datadir.Replace(d.file(unfinishedFile), []byte(s.project.ID), 0o600); err != nil {
@@ -46,14 +47,19 @@ func (d *Demo) seed(ctx context.Context) (s seed, err error) {
 
 	name := "demo"
 	scopes := []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
-	_, s.key, err = d.Fabric.APIKeys.Create(ctx, s.project.ID, fabric.APIKeyInput{Name: &name, Scopes: scopes}, nil)
+	in := fabric.APIKeyInput{Name: &name, Scopes: scopes}
+	_, s.key, err = d.Fabric.APIKeys.Create(ctx, s.project.ID, in, nil)
 	if err != nil {
 		return s, err
 	}
 
-	for _, step := range []func(context.Context, *seed) error{
-		d.seedSubscriber, d.seedClients, d.seedResources, d.seedRecordings,
-	} {
+	steps := []func(context.Context, *seed) error{
+		d.seedSubscriber,
+		d.seedClients,
+		d.seedResources,
+		d.seedRecordings,
+	}
+	for _, step := range steps {
 		if err := step(ctx, &s); err != nil {
 			return s, err
 		}
@@ -61,6 +67,7 @@ func (d *Demo) seed(ctx context.Context) (s seed, err error) {
 	return s, nil
 }
 
+// seedSubscriber creates a subscriber with a password.
 func (d *Demo) seedSubscriber(ctx context.Context, s *seed) (err error) {
 	email, first, last := "ada@example.com", "Ada", "Example"
 	s.password = strings.ToLower(rand.Text()[:16])
@@ -80,10 +87,17 @@ func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 		Name:       "Demo app",
 		Type:       idp.SPA,
 		FirstParty: true,
-		RedirectURIs: []string{"http://localhost:3000/callback", "http://localhost:5173/callback",
-			d.Where.Public + Path},
-		LogoutURIs: []string{"http://localhost:3000/", "http://localhost:5173/", d.Where.Public + Path},
-		Scopes:     []string{"openid", "profile", "email", "offline_access", string(fabric.Voice)},
+		RedirectURIs: []string{
+			"http://localhost:3000/callback",
+			"http://localhost:5173/callback",
+			d.Where.Public + Path,
+		},
+		LogoutURIs: []string{
+			"http://localhost:3000/",
+			"http://localhost:5173/",
+			d.Where.Public + Path,
+		},
+		Scopes: []string{"openid", "profile", "email", "offline_access", string(fabric.Voice)},
 	})
 	if err != nil {
 		return err
@@ -105,11 +119,12 @@ const welcomeScript = `{"display_name": "Welcome", "contents": {"version": "1.0.
 // seedResources creates the resources that the recorded calls went to: a script at /public/welcome
 // and a room at /public/workshop. It also creates a room to try at /public/lobby.
 func (d *Demo) seedResources(ctx context.Context, s *seed) error {
-	for _, r := range []struct{ kind, members string }{
+	resources := []struct{ kind, members string }{
 		{"swml_script", welcomeScript},
 		{"video_room", `{"name": "workshop", "display_name": "Workshop"}`},
 		{"video_room", `{"name": "lobby", "display_name": "Lobby"}`},
-	} {
+	}
+	for _, r := range resources {
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(r.members), &members); err != nil {
 			return fmt.Errorf("reading the demo's %s: %w", r.kind, err)
@@ -128,6 +143,7 @@ var calls = []struct{ name, from, to, direction string }{
 	{"workshop", "/private/ada", "/public/workshop", "outbound"},
 }
 
+// seedRecordings stores the recordings of the calls.
 func (d *Demo) seedRecordings(ctx context.Context, s *seed) error {
 	for _, call := range calls {
 		wav, err := speech.ReadFile(call.name + ".wav")

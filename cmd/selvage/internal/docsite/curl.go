@@ -59,12 +59,12 @@ func curl(op openapi.Operation) string {
 	}
 
 	// The first scheme with credentials is the example.
-	for _, who := range op.Who {
-		if c := credentials[who]; c != "" {
-			line[0] += " " + c
+	for _, scheme := range op.Who {
+		if options := credentials[scheme]; options != "" {
+			line[0] += " " + options
 			break
 		}
-		if who == "none" {
+		if scheme == "none" {
 			break
 		}
 	}
@@ -80,7 +80,7 @@ func curl(op openapi.Operation) string {
 		case p.Example != "":
 			line = append(line, "--data-urlencode "+quote(p.Name+"="+p.Example))
 		case p.Required:
-			line = append(line, "--data-urlencode "+shell(p.Name+"="+"${"+strings.ToUpper(p.Name)+"}"))
+			line = append(line, "--data-urlencode "+shell(p.Name+"=${"+strings.ToUpper(p.Name)+"}"))
 		}
 	}
 
@@ -105,7 +105,8 @@ func curl(op openapi.Operation) string {
 
 // method returns the method to pass to curl, or "" if curl chooses it without help.
 func method(op openapi.Operation) string {
-	if op.Method == "GET" || op.Method == "POST" && len(op.Bodies) > 0 {
+	postsBody := op.Method == "POST" && len(op.Bodies) > 0
+	if op.Method == "GET" || postsBody {
 		return ""
 	}
 	return op.Method
@@ -138,8 +139,8 @@ func send(b openapi.Body) []string {
 		var values map[string]string
 		_ = json.Unmarshal([]byte(b.Example), &values) // the values of form examples are strings
 		for _, p := range b.Schema.Properties {
-			if v, ok := values[p.Name]; ok && v != "" {
-				fields = append(fields, "-d "+quote(p.Name+"="+v))
+			if value := values[p.Name]; value != "" {
+				fields = append(fields, "-d "+quote(p.Name+"="+value))
 			}
 		}
 		return fields

@@ -153,7 +153,7 @@ func view(doc *openapi.Document) (groups []templates.DocsGroup) {
 
 // slug converts a name to the last segment of a path.
 func slug(name string) string {
-	return strings.Trim(strings.Map(func(r rune) rune {
+	dashed := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
 			return r
@@ -161,7 +161,8 @@ func slug(name string) string {
 			return r + 'a' - 'A'
 		}
 		return '-'
-	}, name), "-")
+	}, name)
+	return strings.Trim(dashed, "-")
 }
 
 // viewOperation converts an operation for the templates. It has separate tables for path, query and
@@ -179,16 +180,21 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 		Samples: []templates.DocsSample{{Title: "Request", Text: curl(op)}},
 	}
 
-	for _, in := range []struct{ in, title string }{{"path", "Path"}, {"query", "Query"}, {"header", "Headers"}} {
+	tables := []struct{ in, title string }{
+		{"path", "Path"},
+		{"query", "Query"},
+		{"header", "Headers"},
+	}
+	for _, table := range tables {
 		var members []templates.DocsMember
 		for _, p := range op.Parameters {
-			if p.In == in.in {
+			if p.In == table.in {
 				p.Schema.Description = p.Description
 				members = append(members, member(p.Name, p.Required, p.Schema))
 			}
 		}
 		if len(members) > 0 {
-			v.Parameters = append(v.Parameters, templates.DocsParameters{Title: in.title, Members: members})
+			v.Parameters = append(v.Parameters, templates.DocsParameters{Title: table.title, Members: members})
 		}
 	}
 
@@ -196,17 +202,17 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 	for _, r := range op.Responses {
 		a := templates.DocsAnswer{Status: r.Status, Class: class(r.Status), Text: inline(r.Description)}
 		for _, b := range r.Bodies {
-			if members := membersOf(b.Schema); a.Members == nil && !r.Shared {
-				a.Members, a.Type = members, b.Schema.Name
+			if a.Members == nil && !r.Shared {
+				a.Members = membersOf(b.Schema)
+				a.Type = b.Schema.Name
 			}
 			if a.Class == "good" && strings.HasSuffix(b.Type, "json") {
-				v.Samples = append(v.Samples,
-					templates.DocsSample{Title: r.Status + " " + statusText(r.Status), Text: indent(b.Example)})
+				title := r.Status + " " + statusText(r.Status)
+				v.Samples = append(v.Samples, templates.DocsSample{Title: title, Text: indent(b.Example)})
 			}
 		}
 		v.Answers = append(v.Answers, a)
 	}
-
 	return v
 }
 
@@ -222,11 +228,18 @@ func pathsOf(op openapi.Operation) (all []string) {
 	return all
 }
 
+// statusText returns the text of a status that responses with JSON have.
 func statusText(status string) string {
-	return map[string]string{"200": http.StatusText(http.StatusOK),
-		"201": http.StatusText(http.StatusCreated)}[status]
+	switch status {
+	case "200":
+		return http.StatusText(http.StatusOK)
+	case "201":
+		return http.StatusText(http.StatusCreated)
+	}
+	return ""
 }
 
+// class returns the CSS class of a status.
 func class(status string) string {
 	if strings.HasPrefix(status, "2") {
 		return "good"
@@ -260,9 +273,10 @@ func whoMay(op openapi.Operation) template.HTML {
 	}
 
 	text := "Takes a " + orOf(who) + "."
-	if anybody && len(who) > 0 {
+	switch {
+	case anybody && len(who) > 0:
 		text = "Takes no credentials, or a " + orOf(who) + "."
-	} else if anybody {
+	case anybody:
 		text = "Takes no credentials."
 	}
 
@@ -275,8 +289,11 @@ func whoMay(op openapi.Operation) template.HTML {
 		text += " A key or service needs one of the scopes " + strings.Join(op.Scopes, ", ") + "."
 	}
 
-	return template.HTML(strings.NewReplacer(
-		"a <strong>invite", "an <strong>invite", "a <strong>OAuth", "an <strong>OAuth").Replace(text))
+	articles := strings.NewReplacer(
+		"a <strong>invite", "an <strong>invite",
+		"a <strong>OAuth", "an <strong>OAuth",
+	)
+	return template.HTML(articles.Replace(text))
 }
 
 // orOf joins words as "a, b or c".
@@ -311,6 +328,7 @@ func membersOf(s openapi.Schema) (all []templates.DocsMember) {
 	return all
 }
 
+// member converts a member of an object, or a parameter.
 func member(name string, required bool, s openapi.Schema) templates.DocsMember {
 	m := templates.DocsMember{
 		Name:     name,

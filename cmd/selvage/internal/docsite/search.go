@@ -14,8 +14,11 @@ import (
 
 // A section is the text of a document below one heading.
 type section struct {
-	guide, title, url string
-	text              string // text without markup, on one line
+	guide string // title of the document
+	title string
+	url   string
+	text  string // text without markup, on one line
+
 	lowTitle, lowText string // title and text in lower case, for comparison
 }
 
@@ -37,11 +40,12 @@ var sections = sync.OnceValues(func() (all []section, err error) {
 func sectionsOf(d document, source []byte) (all []section) {
 	doc := parseMarkdown(source)
 	var b strings.Builder
-	end := func() {
+	end := func() { // ends the last section
 		if len(all) > 0 {
 			last := &all[len(all)-1]
 			last.text = strings.Join(strings.Fields(b.String()), " ")
-			last.lowTitle, last.lowText = strings.ToLower(d.title+" "+last.title), strings.ToLower(last.text)
+			last.lowTitle = strings.ToLower(d.title + " " + last.title)
+			last.lowText = strings.ToLower(last.text)
 		}
 		b.Reset()
 	}
@@ -54,7 +58,8 @@ func sectionsOf(d document, source []byte) (all []section) {
 		}
 		end()
 		s := section{guide: d.title, title: plain(h, source), url: guidePrefix + d.name}
-		if id, _ := h.AttributeString("id"); h.Level > 1 {
+		if h.Level > 1 {
+			id, _ := h.AttributeString("id")
 			name, _ := id.([]byte)
 			s.url += "#" + string(name)
 		}
@@ -88,10 +93,11 @@ func writeText(b *strings.Builder, n ast.Node, source []byte) {
 	})
 }
 
+// linesOf returns the text of lines.
 func linesOf(lines *text.Segments, source []byte) (all []byte) {
 	for i := range lines.Len() {
-		at := lines.At(i)
-		all = append(all, at.Value(source)...)
+		line := lines.At(i)
+		all = append(all, line.Value(source)...)
 	}
 	return all
 }
@@ -112,8 +118,11 @@ func clean(query string) string {
 // heading counts more than any number of words in the text.
 func findSections(query string) (found []templates.DocsHit, err error) {
 	words := strings.Fields(strings.ToLower(query))
+	if len(words) == 0 {
+		return nil, nil
+	}
 	all, err := sections()
-	if err != nil || len(words) == 0 {
+	if err != nil {
 		return nil, err
 	}
 
@@ -123,20 +132,7 @@ func findSections(query string) (found []templates.DocsHit, err error) {
 	}
 	var matching []ranked
 	for _, s := range all {
-		score := 0
-		for _, word := range words {
-			n := strings.Count(s.lowText, word)
-			if strings.Contains(s.lowTitle, word) {
-				n += 1000
-			}
-			if n == 0 {
-				score = 0
-				break
-			}
-			score += n
-		}
-
-		if score > 0 {
+		if score := s.score(words); score > 0 {
 			matching = append(matching, ranked{s, score})
 		}
 	}
@@ -153,6 +149,22 @@ func findSections(query string) (found []templates.DocsHit, err error) {
 	return found, nil
 }
 
+// score returns how well a section matches words: the higher, the better. It returns 0 if the
+// section lacks one of them.
+func (s section) score(words []string) (score int) {
+	for _, word := range words {
+		count := strings.Count(s.lowText, word)
+		if strings.Contains(s.lowTitle, word) {
+			count += 1000
+		}
+		if count == 0 {
+			return 0
+		}
+		score += count
+	}
+	return score
+}
+
 // excerptSize is the length of an excerpt in bytes.
 const excerptSize = 180
 
@@ -161,20 +173,21 @@ const excerptSize = 180
 func excerpt(text, low string, words []string) string {
 	first := -1
 	for _, word := range words {
-		if at := strings.Index(low, word); at >= 0 && (first < 0 || at < first) {
-			first = at
+		i := strings.Index(low, word)
+		if i >= 0 && (first < 0 || i < first) {
+			first = i
 		}
 	}
 	if len(low) != len(text) { // in some languages, lower-case letters differ in size
 		first = 0
 	}
 
-	from := min(max(first-excerptSize/3, 0), len(text))
-	for from > 0 && from < len(text) && (text[from-1] != ' ' || !utf8.RuneStart(text[from])) {
-		from--
+	start := min(max(first-excerptSize/3, 0), len(text))
+	for start > 0 && start < len(text) && (text[start-1] != ' ' || !utf8.RuneStart(text[start])) {
+		start--
 	}
-	part := text[from:]
-	if from > 0 {
+	part := text[start:]
+	if start > 0 {
 		part = "… " + part
 	}
 	if len(part) > excerptSize {

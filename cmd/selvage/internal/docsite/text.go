@@ -18,7 +18,8 @@ func rich(markdown string) template.HTML {
 	var b strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(markdown), "\n\n") {
 		if paragraph != "" {
-			b.WriteString("<p>" + spans(strings.ReplaceAll(strings.TrimSpace(paragraph), "\n", " ")) + "</p>\n")
+			line := strings.ReplaceAll(strings.TrimSpace(paragraph), "\n", " ")
+			b.WriteString("<p>" + spans(line) + "</p>\n")
 		}
 	}
 	return template.HTML(b.String())

@@ -11,14 +11,22 @@ import (
 	"syscall"
 )
 
+// chromiums are the programs of Chromium and of browsers based on it.
+var chromiums = []string{
+	"brave-browser",
+	"chromium",
+	"chromium-browser",
+	"google-chrome",
+	"google-chrome-stable",
+	"microsoft-edge",
+}
+
 // hasChromium reports whether Chromium or a browser based on it is installed.
 func hasChromium() bool {
-	return slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome",
-		"google-chrome-stable", "brave-browser", "microsoft-edge"},
-		func(name string) bool {
-			_, err := exec.LookPath(name)
-			return err == nil
-		})
+	return slices.ContainsFunc(chromiums, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
 }
 
 // chromium returns the stores of Chromium and of browsers based on it. The store is ~/.pki/nssdb.
@@ -26,9 +34,13 @@ func hasChromium() bool {
 // have their own home directories.
 func (a account) chromium() []string {
 	return directories("",
-		a.home+"/.pki/nssdb", a.data+"/pki/nssdb",
-		a.home+"/snap/chromium/current/.pki/nssdb", a.home+"/snap/chromium/current/.local/share/pki/nssdb",
-		a.home+"/.var/app/*/.pki/nssdb", a.home+"/.var/app/*/data/pki/nssdb")
+		a.home+"/.pki/nssdb",
+		a.data+"/pki/nssdb",
+		a.home+"/snap/chromium/current/.pki/nssdb",
+		a.home+"/snap/chromium/current/.local/share/pki/nssdb",
+		a.home+"/.var/app/*/.pki/nssdb",
+		a.home+"/.var/app/*/data/pki/nssdb",
+	)
 }
 
 // firstChromium returns the store to create if none exists. All versions read this store. Versions
@@ -37,17 +49,20 @@ func (a account) firstChromium() string { return a.home + "/.pki/nssdb" }
 
 // firefox returns the profiles of Firefox, including those of a snap and a flatpak.
 func (a account) firefox() []string {
-	var all []string
-	for _, base := range []string{
-		a.home + "/.mozilla/firefox", a.config + "/mozilla/firefox",
-		a.home + "/snap/firefox/common/.mozilla/firefox", a.home + "/.var/app/org.mozilla.firefox/.mozilla/firefox",
+	bases := []string{
+		a.home + "/.mozilla/firefox",
+		a.config + "/mozilla/firefox",
+		a.home + "/snap/firefox/common/.mozilla/firefox",
+		a.home + "/.var/app/org.mozilla.firefox/.mozilla/firefox",
 		a.home + "/.var/app/org.mozilla.firefox/config/mozilla/firefox",
-	} {
-		all = append(all, directories("cert9.db", base+"/*")...)
-		all = append(all, directories("", elsewhere(base+"/profiles.ini")...)...)
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	var profiles []string
+	for _, base := range bases {
+		profiles = append(profiles, directories("cert9.db", base+"/*")...)
+		profiles = append(profiles, directories("", elsewhere(base+"/profiles.ini")...)...)
+	}
+	slices.Sort(profiles)
+	return slices.Compact(profiles)
 }
 
 // elsewhere returns the profiles that profiles.ini names. Some are outside Firefox's directory.
@@ -93,8 +108,9 @@ func readSmall(name string) ([]byte, error) {
 // directories returns the directories that match one of the patterns. If file is not "", it returns
 // only directories that contain file.
 func directories(file string, patterns ...string) (found []string) {
-	for _, p := range patterns {
-		matches, _ := filepath.Glob(p) // the patterns are valid, unless the name of a home directory contains brackets
+	for _, pattern := range patterns {
+		// A pattern is valid, unless the name of a home directory contains brackets.
+		matches, _ := filepath.Glob(pattern)
 		for _, dir := range matches {
 			info, err := os.Stat(filepath.Join(dir, file))
 			if err == nil && (file != "" || info.IsDir()) {

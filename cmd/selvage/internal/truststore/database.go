@@ -39,6 +39,7 @@ func (d database) certutil(ctx context.Context, stdin []byte, args ...string) ([
 	return d.who.run(ctx, stdin, "certutil", append(args, "-d", "sql:"+d.dir)...)
 }
 
+// hasCertutil returns an error if certutil is not installed.
 func hasCertutil() error {
 	if _, err := exec.LookPath("certutil"); err != nil {
 		return missing("certutil", "libnss3-tools")
@@ -71,22 +72,21 @@ func (d database) list(ctx context.Context) (all []named, err error) {
 		}
 
 		text, err := d.certutil(ctx, nil, "-L", "-a", "-n", nickname)
-		if err != nil && nickname == d.c.Name {
-			return nil, err // the error matters only for the authority's certificates
-		}
-
-		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-			if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
-				servers, _, _ := strings.Cut(flags, ",")
-				all = append(all, named{
-					Certificate: cert,
-					nickname:    nickname,
-					trusted:     strings.Contains(servers, "C"),
-				})
+		if err != nil {
+			if nickname == d.c.Name {
+				return nil, err
 			}
+			continue // the error matters only for the authority's certificates
+		}
+		forServers, _, _ := strings.Cut(flags, ",")
+		for _, cert := range parse(text) {
+			all = append(all, named{
+				Certificate: cert,
+				nickname:    nickname,
+				trusted:     strings.Contains(forServers, "C"),
+			})
 		}
 	}
-
 	return all, nil
 }
 

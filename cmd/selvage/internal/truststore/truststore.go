@@ -85,28 +85,32 @@ func Open(c Config) (*Stores, error) {
 		s.all = append(s.all, system{c})
 	}
 
-	if dirs := who.chromium(); s.wants(Chromium, len(dirs) > 0 || hasChromium()) {
+	dirs := who.chromium()
+	if s.wants(Chromium, len(dirs) > 0 || hasChromium()) {
 		if len(dirs) == 0 {
 			dirs = []string{who.firstChromium()}
 		}
 		s.addDatabases(who, Chromium, dirs)
 	}
-
-	s.addDatabases(who, Firefox, who.firefox())
+	if s.wants(Firefox, true) {
+		s.addDatabases(who, Firefox, who.firefox())
+	}
 	return s, nil
 }
 
-// wants reports whether to use stores of kind k. A kind is used if it was requested, or if no kind
+// wants reports whether to use stores of a kind. A kind is used if it was requested, or if no kind
 // was requested and the kind exists on this machine.
-func (s *Stores) wants(k Kind, there bool) bool {
-	return slices.Contains(s.c.Kinds, k) || len(s.c.Kinds) == 0 && there
+func (s *Stores) wants(k Kind, exists bool) bool {
+	if len(s.c.Kinds) == 0 {
+		return exists
+	}
+	return slices.Contains(s.c.Kinds, k)
 }
 
+// addDatabases adds the stores of browsers in some directories.
 func (s *Stores) addDatabases(who account, k Kind, dirs []string) {
 	for _, dir := range dirs {
-		if s.wants(k, true) {
-			s.all = append(s.all, database{c: s.c, who: who, kind: k, dir: dir})
-		}
+		s.all = append(s.all, database{c: s.c, who: who, kind: k, dir: dir})
 	}
 }
 
@@ -119,26 +123,26 @@ func (s *Stores) Status(ctx context.Context) []Place {
 // name, and leaves a store unchanged that already trusts the certificate.
 func (s *Stores) Install(ctx context.Context) []Place {
 	places := s.each(ctx, Trusted, func(st store) error {
-		if now, err := st.state(ctx); err != nil || now == Trusted {
+		state, err := st.state(ctx)
+		if err != nil {
 			return err
+		}
+		if state == Trusted {
+			return nil
 		}
 		return st.add(ctx)
 	})
 
-	if slices.Contains(s.c.Kinds, Firefox) &&
-		!slices.ContainsFunc(places, func(p Place) bool { return p.Kind == Firefox }) {
+	hasFirefox := slices.ContainsFunc(places, func(p Place) bool { return p.Kind == Firefox })
+	if slices.Contains(s.c.Kinds, Firefox) && !hasFirefox {
 		places = append(places, Place{
 			Kind:  Firefox,
-			Path:  "",
 			State: Absent,
 			Err:   errors.New("this account has no Firefox profile: start Firefox once, and try again"),
 		})
 	}
-
 	if len(places) == 0 {
 		places = append(places, Place{
-			Kind:  "",
-			Path:  "",
 			State: Absent,
 			Err:   errors.New("no certificate store found, neither a Debian-style system store nor a browser's"),
 		})
@@ -149,8 +153,12 @@ func (s *Stores) Install(ctx context.Context) []Place {
 // Remove removes all authorities with the configured name from the stores.
 func (s *Stores) Remove(ctx context.Context) []Place {
 	return s.each(ctx, Absent, func(st store) error {
-		if now, err := st.state(ctx); err != nil || now == Absent {
+		state, err := st.state(ctx)
+		if err != nil {
 			return err
+		}
+		if state == Absent {
+			return nil
 		}
 		return st.remove(ctx)
 	})
@@ -161,21 +169,20 @@ func (s *Stores) Remove(ctx context.Context) []Place {
 func (s *Stores) each(ctx context.Context, wanted State, do func(store) error) []Place {
 	places := make([]Place, 0, len(s.all))
 	for _, st := range s.all {
-		doing := do(st)
+		doErr := do(st)
 		p := st.place() // called after do, which may have changed the file
-		p.Err = doing
-		var err error
-		p.State, err = st.state(ctx)
+		state, stateErr := st.state(ctx)
+		p.State = state // Unknown after an error
 		switch {
-		case p.Err != nil:
-		case err != nil:
-			p.Err = err
-		case wanted != "" && p.State != wanted:
-			p.Err = fmt.Errorf("the certificate is still %q", p.State)
+		case doErr != nil:
+			p.Err = doErr
+		case stateErr != nil:
+			p.Err = stateErr
+		case wanted != "" && state != wanted:
+			p.Err = fmt.Errorf("the certificate is still %q", state)
 		}
 		places = append(places, p)
 	}
-
 	return places
 }
 

@@ -15,23 +15,27 @@ func TestStateOf(t *testing.T) {
 		return &x509.Certificate{Raw: []byte{raw}, Subject: pkix.Name{CommonName: name}, IsCA: ca}
 	}
 
-	ours := cert("us", 1, true)
-	for _, tt := range []struct {
+	ours, older := cert("us", 1, true), cert("us", 2, true)
+	theirs, servers := cert("them", 2, true), cert("us", 2, false)
+	type certificates = []*x509.Certificate
+	tests := []struct {
 		name    string
-		held    []*x509.Certificate
+		held    certificates
 		trusted bool
 		want    State
 	}{
-		{"empty", nil, true, Absent},
-		{"others'", []*x509.Certificate{cert("them", 2, true)}, true, Absent},
-		{"a server's certificate with our name", []*x509.Certificate{cert("us", 2, false)}, true, Absent},
-		{"ours", []*x509.Certificate{cert("them", 2, true), ours}, true, Trusted},
-		{"ours, not trusted", []*x509.Certificate{ours}, false, Untrusted},
-		{"an older one", []*x509.Certificate{cert("us", 2, true)}, true, Another},
-		{"an older one next to ours", []*x509.Certificate{ours, cert("us", 2, true)}, true, Another},
-	} {
+		{name: "empty", held: nil, trusted: true, want: Absent},
+		{name: "others'", held: certificates{theirs}, trusted: true, want: Absent},
+		{name: "a server's certificate with our name", held: certificates{servers}, trusted: true, want: Absent},
+		{name: "ours", held: certificates{theirs, ours}, trusted: true, want: Trusted},
+		{name: "ours, not trusted", held: certificates{ours}, trusted: false, want: Untrusted},
+		{name: "an older one", held: certificates{older}, trusted: true, want: Another},
+		{name: "an older one next to ours", held: certificates{ours, older}, trusted: true, want: Another},
+	}
+	for _, tt := range tests {
 		c := Config{Name: "us", Cert: ours}
-		if got := c.stateOf(tt.held, func(*x509.Certificate) bool { return tt.trusted }); got != tt.want {
+		isTrusted := func(*x509.Certificate) bool { return tt.trusted }
+		if got := c.stateOf(tt.held, isTrusted); got != tt.want {
 			t.Errorf("%s: stateOf = %s, want %s", tt.name, got, tt.want)
 		}
 	}
@@ -56,7 +60,13 @@ func TestHomes(t *testing.T) {
 		}
 	}
 
-	a, err := whoIs(func(name string) string { return map[string]string{"HOME": home}[name] })
+	getenv := func(name string) string {
+		if name == "HOME" {
+			return home
+		}
+		return ""
+	}
+	a, err := whoIs(getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,22 +74,38 @@ func TestHomes(t *testing.T) {
 		t.Errorf("an empty home has the stores %v, want none", got)
 	}
 
-	touch(".pki/nssdb/cert9.db", ".local/share/pki/nssdb/cert9.db",
-		"snap/chromium/current/.pki/nssdb/cert9.db", ".var/app/org.chromium.Chromium/data/pki/nssdb/cert9.db",
-		".mozilla/firefox/a/cert9.db", ".mozilla/firefox/Crash Reports/x",
-		".config/mozilla/firefox/b/cert9.db", "snap/firefox/common/.mozilla/firefox/c/cert9.db")
-	for i, tt := range []struct{ got, want []string }{
-		{a.chromium(), []string{".pki/nssdb", ".local/share/pki/nssdb", "snap/chromium/current/.pki/nssdb",
-			".var/app/org.chromium.Chromium/data/pki/nssdb"}},
-		{a.firefox(), []string{".config/mozilla/firefox/b", ".mozilla/firefox/a",
-			"snap/firefox/common/.mozilla/firefox/c"}},
-	} {
-		for j := range tt.want {
-			tt.want[j] = filepath.Join(home, tt.want[j])
+	touch(
+		".pki/nssdb/cert9.db",
+		".local/share/pki/nssdb/cert9.db",
+		"snap/chromium/current/.pki/nssdb/cert9.db",
+		".var/app/org.chromium.Chromium/data/pki/nssdb/cert9.db",
+		".mozilla/firefox/a/cert9.db",
+		".mozilla/firefox/Crash Reports/x",
+		".config/mozilla/firefox/b/cert9.db",
+		"snap/firefox/common/.mozilla/firefox/c/cert9.db",
+	)
+	inHome := func(names ...string) (paths []string) {
+		for _, name := range names {
+			paths = append(paths, filepath.Join(home, name))
 		}
-		if !slices.Equal(tt.got, tt.want) {
-			t.Errorf("browser %d has %q, want %q", i, tt.got, tt.want)
-		}
+		return paths
+	}
+	chromium := inHome(
+		".pki/nssdb",
+		".local/share/pki/nssdb",
+		"snap/chromium/current/.pki/nssdb",
+		".var/app/org.chromium.Chromium/data/pki/nssdb",
+	)
+	if got := a.chromium(); !slices.Equal(got, chromium) {
+		t.Errorf("the stores of Chromium are %q, want %q", got, chromium)
+	}
+	firefox := inHome(
+		".config/mozilla/firefox/b",
+		".mozilla/firefox/a",
+		"snap/firefox/common/.mozilla/firefox/c",
+	)
+	if got := a.firefox(); !slices.Equal(got, firefox) {
+		t.Errorf("the stores of Firefox are %q, want %q", got, firefox)
 	}
 
 	if _, err := whoIs(func(string) string { return "" }); err == nil {
