@@ -61,9 +61,10 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 			}))
 		},
 	})
-	if err == nil { // check again, because the file could have been replaced
-		err = CheckOrigin(r.header, r.manifest, r.master)
+	if err != nil {
+		return err
 	}
+	err = CheckOrigin(r.header, r.manifest, r.master) // again, because the file could have been replaced
 	if err != nil {
 		return err
 	}
@@ -91,10 +92,13 @@ func tablesOf(ctx context.Context, rows *store.Store) (map[string]database.Table
 	named := make(map[string]database.Table)
 	err := rows.Snapshot(ctx, func(s *store.Snapshot) error {
 		tables, err := s.Tables(ctx)
+		if err != nil {
+			return err
+		}
 		for _, t := range tables {
 			named[t.Name] = t
 		}
-		return err
+		return nil
 	})
 	return named, err
 }
@@ -116,9 +120,11 @@ func clearTables(
 // checkTables returns an error if the columns of a backup differ from those of the schema.
 func checkTables(tables map[string]database.Table, archived []backup.Table) error {
 	for _, t := range archived {
-		here := fmt.Sprint(backup.TableOf(tables[t.Name]).Columns)
-		if there := fmt.Sprint(t.Columns); here != there {
-			return fmt.Errorf("table %s has the columns %s in the backup, and %s in this version", t.Name, there, here)
+		current := fmt.Sprint(backup.TableOf(tables[t.Name]).Columns)
+		saved := fmt.Sprint(t.Columns)
+		if saved != current {
+			return fmt.Errorf("table %s has the columns %s in the backup, and %s in this version",
+				t.Name, saved, current)
 		}
 	}
 	if len(archived) != len(tables) {
@@ -167,7 +173,8 @@ func (r *Restore) end(ctx context.Context, rows store.Config, media string) (err
 	if err != nil {
 		return err
 	}
-	if rows.Audit, err = audit.NewKey(r.master, masters.Earlier()...); err != nil {
+	rows.Audit, err = audit.NewKey(r.master, masters.Earlier()...)
+	if err != nil {
 		return err
 	}
 	f, err := store.OpenFiller(ctx, store.FillConfig{Config: rows})

@@ -35,7 +35,8 @@ func addCompletion(root *cobra.Command) {
 		return // the line above has added this command
 	}
 	cmd.Short = "Print completions for a shell"
-	cmd.Args, cmd.RunE = cli.KnownCommand, cli.Help
+	cmd.Args = cli.KnownCommand
+	cmd.RunE = cli.Help
 	for _, sub := range cmd.Commands() {
 		sub.Short = "Print completions for " + sub.Name()
 		sub.Hidden = sub.Name() == "powershell"

@@ -37,7 +37,9 @@ func (c doctorCommands) examine(cmd *cobra.Command) error {
 	if err := c.printFindings(findings); err != nil {
 		return err
 	}
-	switch failed := count(findings, doctor.Broken); failed {
+
+	failed := count(findings, doctor.Broken)
+	switch failed {
 	case 0:
 		return nil
 	case 1:

@@ -32,7 +32,8 @@ func (r *lineReader) count(b byte) {
 		r.quoted = !r.quoted
 	}
 	if b == '\n' {
-		if empty := r.length == 1 || r.length == 2 && r.last == '\r'; empty && !r.quoted {
+		empty := r.length == 1 || r.length == 2 && r.last == '\r'
+		if empty && !r.quoted {
 			r.left += r.length
 		}
 		r.length = 0

@@ -217,10 +217,15 @@ func (c recordingCommands) command() *cobra.Command {
 		func(ctx context.Context, a *app, r recordings.Recording) error {
 			return a.Recordings.Delete(ctx, r.ProjectID, r.Sid)
 		})
-	load, download, link := c.recordingImportCommand(), c.downloadCommand(), c.linkCommand()
-	verify, snippet := c.verifyCommand(), c.snippetCommand()
+
+	load := c.recordingImportCommand()
+	download := c.downloadCommand()
+	link := c.linkCommand()
+	verify := c.verifyCommand()
+	snippet := c.snippetCommand()
 	addProject(load, ls, show, download, remove, link, verify, snippet)
-	all := append([]*cobra.Command{load, ls, show, download, link, remove, verify, snippet}, c.callbackCommands()...)
+	all := []*cobra.Command{load, ls, show, download, link, remove, verify, snippet}
+	all = append(all, c.callbackCommands()...)
 	all = append(all, c.keepingCommands(n)...)
 	return cli.Noun("recording", "Recordings of calls", all...)
 }
@@ -247,11 +252,11 @@ type day time.Time
 
 // Set parses a day.
 func (d *day) Set(text string) error {
-	at, err := time.Parse(time.DateOnly, text)
+	midnight, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		return errors.New("needs a day, such as 2030-01-31")
 	}
-	*d = day(at)
+	*d = day(midnight)
 	return nil
 }
 

@@ -48,11 +48,7 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 	defer media.Close()
 
 	if name == "-" {
-		if err := noteDownload(ctx, a, r); err != nil {
-			return err
-		}
-		_, err := io.Copy(c.Stdout, media.Content)
-		return err
+		return copyNoted(ctx, a, r, c.Stdout, media.Content)
 	}
 	if name == "" {
 		name = r.Sid + media.Ext
@@ -62,13 +58,21 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 	if err != nil {
 		return err
 	}
-	if err = noteDownload(ctx, a, r); err == nil {
-		_, err = io.Copy(f, media.Content)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(copyNoted(ctx, a, r, f, media.Content), f.Close())
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	_, err = fmt.Fprintln(c.Stdout, name)
+	return err
+}
+
+// copyNoted notes that r is downloaded, and then copies its media to w.
+func copyNoted(ctx context.Context, a *app, r recordings.Recording, w io.Writer, media io.Reader) error {
+	err := noteDownload(ctx, a, r)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, media)
 	return err
 }
 

@@ -43,7 +43,8 @@ func (c recordingCommands) verifyRecordings(ctx context.Context, a *app, cmd *co
 	// The recordings are listed twice, so that not all of them must be in memory at the same time.
 	var all, read verification
 	err = eachStored(ctx, a, filter, func(r recordings.Recording) error {
-		all.recordings, all.bytes = all.recordings+1, all.bytes+r.Bytes
+		all.recordings++
+		all.bytes += r.Bytes
 		return nil
 	})
 	if err != nil {
@@ -72,7 +73,8 @@ func (c recordingCommands) verifyRecording(
 		return err
 	}
 	progress.Step()
-	read.recordings, read.bytes = read.recordings+1, read.bytes+r.Bytes
+	read.recordings++
+	read.bytes += r.Bytes
 	if damage == "" {
 		return nil
 	}

@@ -32,8 +32,9 @@ email, one is created. The link can be used once and expires in seven days. A ne
 	return []*cobra.Command{invite, verify, withdraw}
 }
 
-func (c subscriberCommands) verifySubscriber(ctx context.Context, a *app, _ *cobra.Command, s fabric.Subscriber) (
-	fabric.Subscriber, error) {
+func (c subscriberCommands) verifySubscriber(
+	ctx context.Context, a *app, _ *cobra.Command, s fabric.Subscriber,
+) (fabric.Subscriber, error) {
 	s, err := a.Fabric.Subscribers.Verify(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return s, err
@@ -42,8 +43,9 @@ func (c subscriberCommands) verifySubscriber(ctx context.Context, a *app, _ *cob
 	return s, nil
 }
 
-func (c subscriberCommands) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (
-	fabric.Subscriber, error) {
+func (c subscriberCommands) inviteSubscriber(
+	ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project,
+) (fabric.Subscriber, error) {
 	email, _ := cmd.Flags().GetString("email")
 	inviter, _ := cmd.Flags().GetString("inviter")
 	s, err := a.Store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(email))
@@ -53,7 +55,9 @@ func (c subscriberCommands) inviteSubscriber(ctx context.Context, a *app, cmd *c
 	if err != nil {
 		return s, err
 	}
-	if s, err = a.Fabric.Subscribers.Invite(ctx, p.ID, s.ID, inviter); err != nil {
+
+	s, err = a.Fabric.Subscribers.Invite(ctx, p.ID, s.ID, inviter)
+	if err != nil {
 		return s, err
 	}
 	c.printMailbox(a)

@@ -142,14 +142,17 @@ func (c upstreamCommands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInpu
 
 	if fromStdin, _ := cmd.Flags().GetBool("client-secret-stdin"); fromStdin {
 		secret, err := c.Env.ReadSecret("client secret")
+		if err != nil {
+			return in, err
+		}
 		in.Secret = &secret
-		return in, err
 	}
 	return in, nil
 }
 
-func (c upstreamCommands) createUpstream(ctx context.Context, a *app, cmd *cobra.Command,
-	p fabric.Project) (idp.Upstream, error) {
+func (c upstreamCommands) createUpstream(
+	ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project,
+) (idp.Upstream, error) {
 	in, err := c.upstreamInput(cmd)
 	if err != nil {
 		return idp.Upstream{}, err
@@ -157,8 +160,9 @@ func (c upstreamCommands) createUpstream(ctx context.Context, a *app, cmd *cobra
 	return a.IDP.Upstreams.Create(ctx, p.ID, in)
 }
 
-func (c upstreamCommands) updateUpstream(ctx context.Context, a *app, cmd *cobra.Command,
-	u idp.Upstream) (idp.Upstream, error) {
+func (c upstreamCommands) updateUpstream(
+	ctx context.Context, a *app, cmd *cobra.Command, u idp.Upstream,
+) (idp.Upstream, error) {
 	in, err := c.upstreamInput(cmd)
 	if err != nil {
 		return u, err

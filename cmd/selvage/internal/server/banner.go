@@ -33,9 +33,9 @@ func (a *App) welcome(w *words.Words) (home templates.Home) {
 	}
 	api := func(served bool, key, url string) {
 		if served {
-			one := link(key, url)
-			one.API = true
-			home.Endpoints = append(home.Endpoints, one)
+			endpoint := link(key, url)
+			endpoint.API = true
+			home.Endpoints = append(home.Endpoints, endpoint)
 		}
 	}
 
@@ -66,7 +66,7 @@ func (a *App) AllowsDemo() bool {
 // data are. It prints secrets only to a terminal. Otherwise it prints the name of the file that
 // contains them.
 func (s *server) printReady(c created) {
-	r, out := s.running(), s.config.Stdout
+	out := s.config.Stdout
 	terminal := console.IsTerminal(out)
 	switch {
 	case c.demo != "" && terminal:
@@ -85,12 +85,14 @@ func (s *server) printReady(c created) {
 			filepath.Join(s.app.Config.Data, setupFile))
 	}
 
-	fmt.Fprintf(out, "selvage is ready at %s%s\n", s.app.Where.Public, prefixed(", ", r.HTTPS))
+	running := s.running()
+	fmt.Fprintf(out, "selvage is ready at %s%s\n", s.app.Where.Public, prefixed(", ", running.HTTPS))
 	hint := ""
 	if terminal {
 		hint = "; press Ctrl-C to stop"
 	}
-	fmt.Fprintf(out, "data in %s%s%s\n", s.app.Config.Data, prefixed(", health and metrics at ", r.Ops), hint)
+	ops := prefixed(", health and metrics at ", running.Ops)
+	fmt.Fprintf(out, "data in %s%s%s\n", s.app.Config.Data, ops, hint)
 }
 
 // prefixed returns url with a prefix, or "" if url is empty.

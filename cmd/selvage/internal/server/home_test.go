@@ -11,7 +11,11 @@ import (
 
 // TestHomeLanguage shows that the start page has the browser's language, and a menu to change it.
 func TestHomeLanguage(t *testing.T) {
-	c := config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Off, Services: config.Services(config.AllServices)}
+	c := config.Config{
+		Listen:    "127.0.0.1:0",
+		ListenTLS: config.Off,
+		Services:  config.Services(config.AllServices),
+	}
 	a := &App{Config: c, Where: config.Locate(c, "1", "2")}
 	for accepted, wants := range map[string][]string{
 		"en": {`<html lang="en">`, "Welcome", "Dashboard", `lang="de" type="submit">Deutsch`},

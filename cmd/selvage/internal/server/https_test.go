@@ -25,12 +25,15 @@ func TestStrictTransport(t *testing.T) {
 		{"https://192.0.2.1", "", "192.0.2.1", false},
 		{"", "", "pbx.example.org", false},
 	} {
-		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil)
+		c := config.Config{PublicURL: tt.public, AuthURL: tt.auth}
+		r := httptest.NewRequest("GET", "/", nil)
 		r.Host = tt.host
-		strictTransport(config.Config{PublicURL: tt.public, AuthURL: tt.auth}, http.NotFoundHandler()).ServeHTTP(w, r)
-		if got := w.Header().Get("Strict-Transport-Security") != ""; got != tt.want {
-			t.Errorf("with %q and %q, the response to %s has the header: %v, want %v", tt.public, tt.auth, tt.host,
-				got, tt.want)
+		w := httptest.NewRecorder()
+		strictTransport(c, http.NotFoundHandler()).ServeHTTP(w, r)
+		got := w.Header().Get("Strict-Transport-Security") != ""
+		if got != tt.want {
+			t.Errorf("with %q and %q, the response to %s has the header: %v, want %v",
+				tt.public, tt.auth, tt.host, got, tt.want)
 		}
 	}
 }

@@ -35,34 +35,37 @@ type mediaNodes struct {
 	known map[string]knownMedia // addresses by node
 }
 
+// knownMedia holds the addresses that a node has sent.
 type knownMedia struct {
 	addresses []netip.AddrPort
-	at        time.Time // when the node sent the addresses
+	sent      time.Time
 }
 
 // newMediaNodes returns a mediaNodes that handles messages from other nodes.
 func newMediaNodes(b *bus.Bus, own []netip.AddrPort) *mediaNodes {
 	m := &mediaNodes{bus: b, own: own, known: make(map[string]knownMedia)}
-	b.Handle(askMedia, func(_ context.Context, from string, _ json.RawMessage) (any, error) {
-		b.Send(from, tellMedia, own)
+	b.Handle(askMedia, func(_ context.Context, node string, _ json.RawMessage) (any, error) {
+		b.Send(node, tellMedia, own)
 		return nil, nil
 	})
-	b.Handle(tellMedia, func(_ context.Context, from string, body json.RawMessage) (any, error) {
-		return nil, m.note(from, body, time.Now())
+	b.Handle(tellMedia, func(_ context.Context, node string, body json.RawMessage) (any, error) {
+		return nil, m.note(node, body, time.Now())
 	})
 	return m
 }
 
 // note records the addresses that a node has sent. It also removes nodes that have not sent their
 // addresses recently.
-func (m *mediaNodes) note(from string, body json.RawMessage, now time.Time) error {
-	k := knownMedia{at: now}
-	if err := json.Unmarshal(body, &k.addresses); err != nil {
+func (m *mediaNodes) note(node string, body json.RawMessage, now time.Time) error {
+	var addresses []netip.AddrPort
+	err := json.Unmarshal(body, &addresses)
+	if err != nil {
 		return fmt.Errorf("reading a node's media addresses: %w", err)
 	}
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known[from] = k
+	m.known[node] = knownMedia{addresses: addresses, sent: now}
 	m.forget(now)
 	return nil
 }
@@ -80,7 +83,7 @@ func (m *mediaNodes) addresses() (all []netip.AddrPort) {
 
 // forget removes nodes that have not sent their addresses for mediaFor. The caller holds mu.
 func (m *mediaNodes) forget(now time.Time) {
-	maps.DeleteFunc(m.known, func(_ string, k knownMedia) bool { return now.Sub(k.at) > mediaFor })
+	maps.DeleteFunc(m.known, func(_ string, k knownMedia) bool { return now.Sub(k.sent) > mediaFor })
 }
 
 // announce sends this node's addresses to all other nodes. It is called when this node has started.

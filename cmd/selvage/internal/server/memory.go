@@ -29,7 +29,10 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 	trimmer := newTrimmer()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	inUse := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	inUse := []runtimemetrics.Sample{
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/heap/stacks:bytes"},
+	}
 	last := uint64(memoryFloor)
 	for seconds := 1; ; seconds++ {
 		select {
@@ -48,7 +51,8 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 			continue
 		}
 		runtimemetrics.Read(inUse)
-		if limit := memoryLimit(inUse[0].Value.Uint64() + inUse[1].Value.Uint64()); limit != last {
+		limit := memoryLimit(inUse[0].Value.Uint64() + inUse[1].Value.Uint64())
+		if limit != last {
 			debug.SetMemoryLimit(int64(min(limit, math.MaxInt64)))
 			last = limit
 		}

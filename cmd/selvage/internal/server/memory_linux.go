@@ -23,13 +23,13 @@ func unmapBinary() error {
 	}
 	defer maps.Close()
 
-	var from, to uintptr
+	var start, end uintptr         // of the mapping
 	constant, same := false, false // whether the mapping is code or constants, and as in the file
 	lines := bufio.NewScanner(maps)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if !strings.HasSuffix(fields[0], ":") { // the first line of a mapping
-			if _, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); err != nil {
+			if _, err := fmt.Sscanf(fields[0], "%x-%x", &start, &end); err != nil {
 				return fmt.Errorf("reading /proc/self/smaps: %w", err)
 			}
 			constant = fields[1][1] != 'w' && strings.HasSuffix(lines.Text(), " "+binary)
@@ -41,7 +41,7 @@ func unmapBinary() error {
 			continue
 		}
 
-		_, _, failed := syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
+		_, _, failed := syscall.Syscall(syscall.SYS_MADVISE, start, end-start, syscall.MADV_DONTNEED)
 		if failed != 0 {
 			return fmt.Errorf("unmapping %s: %w", binary, failed)
 		}
@@ -59,11 +59,12 @@ func cpuTime() time.Duration {
 // mappedBytes returns how much of the process's memory is a part of files, such as the binary. It
 // returns 0 if that is unknown.
 func mappedBytes() uint64 {
-	var total, resident, mapped uint64
 	text, err := os.ReadFile("/proc/self/statm")
-	if err == nil {
-		_, err = fmt.Sscan(string(text), &total, &resident, &mapped)
+	if err != nil {
+		return 0
 	}
+	var total, resident, mapped uint64
+	_, err = fmt.Sscan(string(text), &total, &resident, &mapped)
 	if err != nil {
 		return 0
 	}

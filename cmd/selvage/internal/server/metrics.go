@@ -33,6 +33,7 @@ type metrics struct {
 	byRoute   sync.Map // maps requestLabels to prometheus.Observer, which is faster than looking up label strings
 }
 
+// requestLabels are the values of the labels of a request's metric.
 type requestLabels struct {
 	route  string
 	status int
@@ -127,8 +128,8 @@ func (m *metrics) watch(a *App) {
 
 // watchRing adds the age of the key ring and of its keys.
 func (m *metrics) watchRing(r *keys.Ring) {
-	m.gauge("selvage_ring_age_seconds", "Time since the key ring was read; its keys stay in use until the next read.",
-		nil,
+	m.gauge("selvage_ring_age_seconds",
+		"Time since the key ring was read; its keys stay in use until the next read.", nil,
 		func() float64 { return time.Since(r.Status().Synced).Seconds() })
 	for _, use := range keys.Uses() {
 		m.gauge("selvage_ring_key_age_seconds", "Time since the current key took over signing or encrypting.",
@@ -142,11 +143,11 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 	if r == nil {
 		return
 	}
-	const sockets, help = "selvage_relay_sockets", "Open sockets, by whether they have authenticated."
-	m.gauge(sockets, help, prometheus.Labels{"state": "authenticated"}, func() float64 {
+	const help = "Open sockets, by whether they have authenticated."
+	m.gauge("selvage_relay_sockets", help, prometheus.Labels{"state": "authenticated"}, func() float64 {
 		return float64(r.Stats().Connected)
 	})
-	m.gauge(sockets, help, prometheus.Labels{"state": "new"}, func() float64 {
+	m.gauge("selvage_relay_sockets", help, prometheus.Labels{"state": "new"}, func() float64 {
 		s := r.Stats()
 		return float64(s.Sockets - s.Connected)
 	})
@@ -172,10 +173,16 @@ func (m *metrics) watchChat(c *chat.Chat) {
 // watchDeliverer adds the queue of a deliverer.
 func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
 	m.gauge("selvage_"+name+"_queue", what+" waiting on all nodes, at most a minute old.", nil,
-		func() float64 { n, _ := d.Backlog(); return float64(n) })
+		func() float64 {
+			waiting, _ := d.Backlog()
+			return float64(waiting)
+		})
 	m.gauge("selvage_"+name+"_queue_age_seconds",
 		"Time that the oldest of the "+strings.ToLower(what)+" has waited.", nil,
-		func() float64 { _, age := d.Backlog(); return age.Seconds() })
+		func() float64 {
+			_, age := d.Backlog()
+			return age.Seconds()
+		})
 }
 
 // watchMail adds the numbers of pending and undeliverable emails.
@@ -198,13 +205,15 @@ func (m *metrics) watchCertificates(c certificates) {
 	m.gauge("selvage_certificate_end_timestamp_seconds",
 		"When the first certificate of HTTPS expires, in seconds since 1970; 0 while one is missing.", nil,
 		func() float64 {
-			if end := c.Ends(); !end.IsZero() {
-				return float64(end.Unix())
+			end := c.Ends()
+			if end.IsZero() {
+				return 0
 			}
-			return 0
+			return float64(end.Unix())
 		})
 }
 
+// gauge adds a metric that read returns whenever metrics are collected.
 func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))

@@ -16,10 +16,12 @@ import (
 
 // A callMeter measures calls and the requests between nodes.
 type callMeter struct {
-	setup, jitter, roundTrip prometheus.Histogram
-	ended                    *prometheus.CounterVec
-	requests                 prometheus.Histogram // duration of requests between nodes
-	scripts                  *prometheus.HistogramVec
+	setup     prometheus.Histogram
+	jitter    prometheus.Histogram
+	roundTrip prometheus.Histogram
+	ended     *prometheus.CounterVec
+	requests  prometheus.Histogram // duration of requests between nodes
+	scripts   *prometheus.HistogramVec
 }
 
 var _ calls.Meter = (*callMeter)(nil)
@@ -93,7 +95,10 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 
 	const legs = "Clients in a call of this node, ringing ones included, by kind: browser or phone."
 	m.gauge("selvage_call_legs", legs, prometheus.Labels{"kind": "browser"},
-		func() float64 { s := c.Stats(); return float64(s.Legs - s.Phones) })
+		func() float64 {
+			s := c.Stats()
+			return float64(s.Legs - s.Phones)
+		})
 	m.gauge("selvage_call_legs", legs, prometheus.Labels{"kind": "phone"},
 		func() float64 { return float64(c.Stats().Phones) })
 	m.gauge("selvage_rooms", "Open conference rooms of this node.", nil,
@@ -121,11 +126,13 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	packets("unsent", func(s media.Stats) uint64 { return s.Unsent })
 	packets("lost", func(s media.Stats) uint64 { return s.Lost })
 
-	const paths = "selvage_media_connected_total"
-	total(paths, "Media sections that connected, by transport.", prometheus.Labels{"transport": "udp"},
-		func(s media.Stats) uint64 { return s.ConnectedUDP })
-	total(paths, "Media sections that connected, by transport.", prometheus.Labels{"transport": "tcp"},
-		func(s media.Stats) uint64 { return s.ConnectedTCP })
+	connected := func(transport string, read func(media.Stats) uint64) {
+		const help = "Media sections that connected, by transport."
+		total("selvage_media_connected_total", help, prometheus.Labels{"transport": transport}, read)
+	}
+	connected("udp", func(s media.Stats) uint64 { return s.ConnectedUDP })
+	connected("tcp", func(s media.Stats) uint64 { return s.ConnectedTCP })
+
 	total("selvage_media_unconnected_total", "Media sections that ended unconnected after at least 5 seconds.",
 		nil, func(s media.Stats) uint64 { return s.Unconnected })
 	total("selvage_media_handshake_failures_total", "Media sections whose encryption could not be agreed on.", nil,

@@ -86,10 +86,12 @@ var (
 
 // Describe names the metrics.
 func (s redisSessions) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{sessionOperations, sessionFallback, redisOpen, redisInUse,
-		redisWaits, redisWaited} {
-		to <- d
-	}
+	to <- sessionOperations
+	to <- sessionFallback
+	to <- redisOpen
+	to <- redisInUse
+	to <- redisWaits
+	to <- redisWaited
 }
 
 // Collect reads the metrics.
@@ -106,8 +108,8 @@ func (s redisSessions) Collect(to chan<- prometheus.Metric) {
 	if s.failover.State().Away {
 		away = 1
 	}
-
 	send(sessionFallback, prometheus.GaugeValue, away)
+
 	stats := s.redis.Stats()
 	send(redisOpen, prometheus.GaugeValue, float64(stats.Open))
 	send(redisInUse, prometheus.GaugeValue, float64(stats.Open-stats.Idle))

@@ -31,117 +31,34 @@ import (
 // routes mounts the configured services on one mux, by path. The Host header is ignored.
 func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mux := http.NewServeMux()
-	mount := func(h http.Handler, paths ...string) {
-		for _, p := range paths {
-			mux.Handle(p, h)
-		}
-	}
-
-	mount(http.HandlerFunc(notFound), "/")
-	mount(static.Handler(), static.Prefix)
-	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
-	docs := docsite.New(docsite.Config{
-		Config: openapi.Config{
-			Kinds:     a.Fabric.Resources.Kinds(),
-			PublicURL: a.Where.Public,
-			AuthURL:   a.Where.Auth,
-		},
-		Log: log,
-	})
-	mount(orNotFound(docs.Handler()), "/docs", docsite.Prefix)
+	mux.HandleFunc("/", notFound)
+	mux.Handle(static.Prefix, static.Handler())
+	mux.Handle(sdk.Prefix, orNotFound(soon(sdk.Handler)))
+	a.mountDocs(mux, log)
 
 	if a.serves(config.IDP) {
-		api, err := oidc.New(oidc.Config{
-			Provider:     a.IDP,
-			Proofs:       a.proofs,
-			Sessions:     a.sessions,
-			Browsers:     a.Store,
-			AuthURL:      a.Where.Auth,
-			MTLSURL:      a.Where.MTLS,
-			Certificates: a.Config.HasCertificates(),
-			HTTP:         a.egress.Client(),
-			Mailbox:      a.showsMailbox(),
-			Log:          log,
-		})
+		err := a.mountIDP(mux, log)
 		if err != nil {
 			return nil, err
 		}
-		mount(orNotFound(api.Handler()), pathsOf(api.Routes())...)
 	}
 	if a.showsMailbox() {
-		mount(orNotFound(mailbox{a.Box, a.view, log}.Handler()), "/dev/mail", "/dev/mail/")
+		mountAll(mux, orNotFound(mailbox{a.Box, a.view, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
-
 	if a.serves(config.Fabric) {
-		api := rest.New(rest.Config{
-			Fabric:  a.Fabric,
-			Clients: a.IDP,
-			Rooms:   a.RoomSessions,
-			Move:    a.mover(),
-			Chat:    a.Chat,
-			Access:  a.IDP.Tokens.Open,
-			Confirm: a.confirm,
-			Admit:   a.admit,
-			Log:     log,
-		})
-		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
+		a.mountFabric(mux, log)
 	}
 	if a.serves(config.Dashboard) {
-		var err error
-		a.pages, err = dashboard.New(dashboard.Config{
-			Operators:     a.Operators,
-			Fabric:        a.Fabric,
-			Clients:       a.IDP,
-			Recordings:    a.Recordings,
-			Calls:         a.CallRecords,
-			Rooms:         a.RoomSessions,
-			NoCalls:       a.Calls == nil,
-			Move:          a.mover(),
-			Sessions:      a.sessions,
-			PublicURL:     a.Where.Public,
-			AuthURL:       a.Where.Auth,
-			Factors:       a.operatorFactors,
-			RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
-			Audit:         a.Store.ListAudit,
-			SecretsShown:  a.Store.SecretsShown,
-			Health:        a.healthOf(log),
-			Counts:        a.Store.ListCounts,
-			Installation:  installationPages{a}.all(),
-			Log:           log,
-		})
+		err := a.mountDashboard(mux, log)
 		if err != nil {
 			return nil, err
 		}
-		mount(orNotFound(soon(a.pages.Handler)), dashboard.Prefix, dashboard.Prefix+"/")
 	}
-
 	if a.serves(config.Recordings) {
-		offload, err := newOffload(a.Config)
+		err := a.mountRecordings(mux, log)
 		if err != nil {
 			return nil, err
 		}
-
-		callers := recordingsCallers{a}
-		api := laml.New(laml.Config{
-			Recordings:  a.Recordings,
-			Calls:       a.CallRecords,
-			Credentials: callers.caller,
-			IngestKey:   callers.ingestKey,
-			Miss:        a.countMediaMiss,
-			PublicURL:   a.Where.Public,
-			Encoders:    a.Config.Recordings.MP3Parallel,
-			Offload:     offload,
-			Redirect:    a.newRedirect(),
-			Log:         log,
-		})
-		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/", laml.IngestPrefix)
-		native := relayrest.New(relayrest.Config{
-			Recordings:  a.Recordings,
-			Credentials: callers.caller,
-			MediaURLs:   api.MediaURLs,
-			Log:         log,
-		})
-		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
 	}
 
 	mux.Handle("GET "+demo.Path, a.Demo.Handler(notFound))
@@ -152,16 +69,136 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	return a.proofs.Offer(trimSlash(mux)), nil
 }
 
+// mountAll mounts h at each of paths.
+func mountAll(mux *http.ServeMux, h http.Handler, paths ...string) {
+	for _, path := range paths {
+		mux.Handle(path, h)
+	}
+}
+
+// mountDocs mounts the pages of the documentation.
+func (a *App) mountDocs(mux *http.ServeMux, log *slog.Logger) {
+	docs := docsite.New(docsite.Config{
+		Config: openapi.Config{
+			Kinds:     a.Fabric.Resources.Kinds(),
+			PublicURL: a.Where.Public,
+			AuthURL:   a.Where.Auth,
+		},
+		Log: log,
+	})
+	mountAll(mux, orNotFound(docs.Handler()), "/docs", docsite.Prefix)
+}
+
+// mountIDP mounts the OpenID provider.
+func (a *App) mountIDP(mux *http.ServeMux, log *slog.Logger) error {
+	api, err := oidc.New(oidc.Config{
+		Provider:     a.IDP,
+		Proofs:       a.proofs,
+		Sessions:     a.sessions,
+		Browsers:     a.Store,
+		AuthURL:      a.Where.Auth,
+		MTLSURL:      a.Where.MTLS,
+		Certificates: a.Config.HasCertificates(),
+		HTTP:         a.egress.Client(),
+		Mailbox:      a.showsMailbox(),
+		Log:          log,
+	})
+	if err != nil {
+		return err
+	}
+	mountAll(mux, orNotFound(api.Handler()), pathsOf(api.Routes())...)
+	return nil
+}
+
+// mountFabric mounts the API of projects, resources and subscribers.
+func (a *App) mountFabric(mux *http.ServeMux, log *slog.Logger) {
+	api := rest.New(rest.Config{
+		Fabric:  a.Fabric,
+		Clients: a.IDP,
+		Rooms:   a.RoomSessions,
+		Move:    a.mover(),
+		Chat:    a.Chat,
+		Access:  a.IDP.Tokens.Open,
+		Confirm: a.confirm,
+		Admit:   a.admit,
+		Log:     log,
+	})
+	mountAll(mux, soon(api.Handler),
+		"/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
+}
+
+// mountDashboard mounts the dashboard, and keeps it in a.pages.
+func (a *App) mountDashboard(mux *http.ServeMux, log *slog.Logger) error {
+	pages, err := dashboard.New(dashboard.Config{
+		Operators:     a.Operators,
+		Fabric:        a.Fabric,
+		Clients:       a.IDP,
+		Recordings:    a.Recordings,
+		Calls:         a.CallRecords,
+		Rooms:         a.RoomSessions,
+		NoCalls:       a.Calls == nil,
+		Move:          a.mover(),
+		Sessions:      a.sessions,
+		PublicURL:     a.Where.Public,
+		AuthURL:       a.Where.Auth,
+		Factors:       a.operatorFactors,
+		RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
+		Audit:         a.Store.ListAudit,
+		SecretsShown:  a.Store.SecretsShown,
+		Health:        a.healthOf(log),
+		Counts:        a.Store.ListCounts,
+		Installation:  installationPages{a}.all(),
+		Log:           log,
+	})
+	if err != nil {
+		return err
+	}
+
+	a.pages = pages
+	mountAll(mux, orNotFound(soon(pages.Handler)), dashboard.Prefix, dashboard.Prefix+"/")
+	return nil
+}
+
+// mountRecordings mounts the compatible and the native API of recordings.
+func (a *App) mountRecordings(mux *http.ServeMux, log *slog.Logger) error {
+	offload, err := newOffload(a.Config)
+	if err != nil {
+		return err
+	}
+
+	callers := recordingsCallers{a}
+	compatible := laml.New(laml.Config{
+		Recordings:  a.Recordings,
+		Calls:       a.CallRecords,
+		Credentials: callers.caller,
+		IngestKey:   callers.ingestKey,
+		Miss:        a.countMediaMiss,
+		PublicURL:   a.Where.Public,
+		Encoders:    a.Config.Recordings.MP3Parallel,
+		Offload:     offload,
+		Redirect:    a.newRedirect(),
+		Log:         log,
+	})
+	mountAll(mux, soon(compatible.Handler), "/api/laml/", "/2010-04-01/", laml.IngestPrefix)
+
+	native := relayrest.New(relayrest.Config{
+		Recordings:  a.Recordings,
+		Credentials: callers.caller,
+		MediaURLs:   compatible.MediaURLs,
+		Log:         log,
+	})
+	mountAll(mux, soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
+	return nil
+}
+
 // soon returns a handler that is built shortly after the start. The first request builds the
 // handler if it arrives earlier. Comparing the patterns of a hundred routes takes longer than
 // opening the keys, so the start does not wait for it.
-func soon(make func() http.Handler) http.Handler {
-	var h http.Handler
-	made := sync.OnceFunc(func() { h = make() })
-	time.AfterFunc(50*time.Millisecond, made)
+func soon(build func() http.Handler) http.Handler {
+	built := sync.OnceValue(build)
+	time.AfterFunc(50*time.Millisecond, func() { built() })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		made()
-		h.ServeHTTP(w, r)
+		built().ServeHTTP(w, r)
 	})
 }
 
@@ -229,7 +266,8 @@ func robots(w http.ResponseWriter, _ *http.Request) {
 func trimSlash(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "//.well-known/") {
-			r.URL.Path, r.URL.RawPath = r.URL.Path[1:], ""
+			r.URL.Path = r.URL.Path[1:]
+			r.URL.RawPath = ""
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -250,12 +288,15 @@ func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 		return
 	}
 	v := viewOf(r)
-	page := templates.Error{Title: v.Words.Say("not-found.title"), Text: v.Words.Say("not-found.text")}
-	if status == http.StatusMethodNotAllowed {
-		page.Title, page.Text = v.Words.Say("not-so.title"), v.Words.Say(
-			"not-so.text", "Method", console.Printable(r.Method))
+	page := templates.Error{
+		Title: v.Words.Say("not-found.title"),
+		Text:  v.Words.Say("not-found.text"),
+		Way:   &templates.Link{Title: v.Words.Say("not-found.home"), URL: "/"},
 	}
-	page.Way = &templates.Link{Title: v.Words.Say("not-found.home"), URL: "/"}
+	if status == http.StatusMethodNotAllowed {
+		page.Title = v.Words.Say("not-so.title")
+		page.Text = v.Words.Say("not-so.text", "Method", console.Printable(r.Method))
+	}
 	_ = templates.Write(w, page, templates.Options{Status: status, View: v}) // the template was parsed at startup
 }
 
