@@ -160,12 +160,14 @@ func (c caCommands) withCA(do func(*cobra.Command, localCA) error) runner {
 			return err
 		}
 
-		if _, err := ca.Read(conf.Data); errors.Is(err, fs.ErrNotExist) && c.calledBySudo() {
+		_, err = ca.Read(conf.Data)
+		if errors.Is(err, fs.ErrNotExist) && c.calledBySudo() {
 			return fmt.Errorf("no certificate authority in %s, and root would own a new one: "+
 				"run `selvage ca status` without sudo first", conf.Data)
 		}
 
-		if err := datadir.Make(conf.Data); err != nil {
+		err = datadir.Make(conf.Data)
+		if err != nil {
 			return err
 		}
 		a, err := ca.Open(ca.Config{Dir: conf.Data, Hosts: conf.CertifiedHosts()})
@@ -193,8 +195,8 @@ func (c caCommands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*trus
 		for _, name := range *names {
 			if !slices.Contains(truststore.Kinds, truststore.Kind(name)) {
 				known := []string{"system", "chromium", "firefox"}
-				return nil, cli.Usagef("--store: unknown store %q%s", name,
-					suggest.MeantOr(name, known, "use "+strings.Join(known, ", ")))
+				hint := suggest.MeantOr(name, known, "use "+strings.Join(known, ", "))
+				return nil, cli.Usagef("--store: unknown store %q%s", name, hint)
 			}
 			conf.Kinds = append(conf.Kinds, truststore.Kind(name))
 		}
@@ -204,8 +206,10 @@ func (c caCommands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*trus
 
 // changeTrust changes the trust stores and then prints their state. It returns an error if a store
 // could not be changed.
-func (c caCommands) changeTrust(cmd *cobra.Command, cert *x509.Certificate,
-	change func(*truststore.Stores, context.Context) []truststore.Place) error {
+func (c caCommands) changeTrust(
+	cmd *cobra.Command, cert *x509.Certificate,
+	change func(*truststore.Stores, context.Context) []truststore.Place,
+) error {
 	stores, err := c.openTrust(cmd, cert)
 	if err != nil {
 		return err

@@ -36,31 +36,10 @@ func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger)
 		return nil
 	}
 
-	known, _, err := a.Config.MediaAddresses(ctx, a.Where.Public)
+	engine, err := a.openEngine(ctx, address, log)
 	if err != nil {
 		return err
 	}
-
-	advertise := make([]netip.AddrPort, len(known))
-	for i, ip := range known {
-		advertise[i] = netip.AddrPortFrom(ip, 0)
-	}
-
-	c := media.Config{Listen: string(address), Advertise: advertise, Log: log}
-	c.Ports.First, c.Ports.Last = a.Config.PhonePorts.Bounds()
-	engine, err := media.New(c)
-	if errors.Is(err, syscall.EADDRINUSE) && a.Config.ListenMedia == config.Auto {
-		host, _, _ := net.SplitHostPort(c.Listen)
-		c.Listen = net.JoinHostPort(host, "0")
-		if engine, err = media.New(c); err == nil {
-			log.Warn("another program uses the media port; using a free one", "wanted", string(address),
-				"media", engine.Port())
-		}
-	}
-	if err != nil {
-		return listenError(err, address, "--listen-media")
-	}
-
 	a.engine = engine
 	a.opened = append(a.opened, engine)
 	conf := calls.Config{
@@ -112,6 +91,38 @@ func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger)
 		a.sip.Carry(a.Calls)
 	}
 	return nil
+}
+
+// openEngine opens the media port.
+func (a *App) openEngine(ctx context.Context, address config.Listener, log *slog.Logger) (*media.Engine, error) {
+	known, _, err := a.Config.MediaAddresses(ctx, a.Where.Public)
+	if err != nil {
+		return nil, err
+	}
+	advertise := make([]netip.AddrPort, len(known))
+	for i, ip := range known {
+		advertise[i] = netip.AddrPortFrom(ip, 0)
+	}
+
+	c := media.Config{Listen: string(address), Advertise: advertise, Log: log}
+	c.Ports.First, c.Ports.Last = a.Config.PhonePorts.Bounds()
+	engine, err := media.New(c)
+	if err == nil {
+		return engine, nil
+	}
+	if !errors.Is(err, syscall.EADDRINUSE) || a.Config.ListenMedia != config.Auto {
+		return nil, listenError(err, address, "--listen-media")
+	}
+
+	host, _, _ := net.SplitHostPort(c.Listen)
+	c.Listen = net.JoinHostPort(host, "0")
+	engine, err = media.New(c)
+	if err != nil {
+		return nil, listenError(err, address, "--listen-media")
+	}
+	log.Warn("another program uses the media port; using a free one",
+		"wanted", string(address), "media", engine.Port())
+	return engine, nil
 }
 
 // openRTPEngine sets up the configured rtpengines to carry calls between two parties. It does
@@ -207,7 +218,8 @@ func (a recordedCalls) FindCall(ctx context.Context, projectID, id string) (reco
 		Subscribers: r.Subscribers(),
 	}
 	if r.RoomSession != "" {
-		d.Track, d.Channels = "inbound", 1 // the audio from the member; the room has a recording of everyone
+		d.Track = "inbound" // the audio from the member; the room has a recording of everyone
+		d.Channels = 1
 	}
 	return d, nil
 }
