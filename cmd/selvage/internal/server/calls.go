@@ -94,7 +94,7 @@ func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger)
 }
 
 // openEngine opens the media port.
-func (a *App) openEngine(ctx context.Context, address config.Listener, log *slog.Logger) (*media.Engine, error) {
+func (a *App) openEngine(ctx context.Context, address config.HostPort, log *slog.Logger) (*media.Engine, error) {
 	known, _, err := a.Config.MediaAddresses(ctx, a.Where.Public)
 	if err != nil {
 		return nil, err
