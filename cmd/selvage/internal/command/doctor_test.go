@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestWrap shows that lines are broken between words only.
 func TestWrap(t *testing.T) {
 	tests := []struct {
 		text  string

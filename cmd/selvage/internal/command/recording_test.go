@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// TestFormatLength shows how short and long durations are printed for people.
 func TestFormatLength(t *testing.T) {
 	tests := []struct {
 		d    time.Duration
@@ -24,6 +25,7 @@ func TestFormatLength(t *testing.T) {
 	}
 }
 
+// TestRejection shows how the number of rejected files is reported.
 func TestRejection(t *testing.T) {
 	tests := []struct {
 		rejects, files int

@@ -54,9 +54,9 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	})
 
 	b.WriteByte('\n')
+
 	h.mu.Lock()
 	defer h.mu.Unlock()
-
 	_, err := h.w.Write(b.Bytes())
 	return err
 }
@@ -94,8 +94,9 @@ func (h *lineHandler) format(a slog.Attr, groups string) string {
 // Printable returns s unchanged, or as a quoted Go string if it is empty or contains quotes,
 // backslashes or characters that could break the line or the terminal.
 func Printable(s string) string {
-	if q := strconv.Quote(s); q[1:len(q)-1] != s || s == "" {
-		return q
+	quoted := strconv.Quote(s)
+	if s == "" || quoted != `"`+s+`"` {
+		return quoted
 	}
 	return s
 }

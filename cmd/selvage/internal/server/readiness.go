@@ -94,7 +94,8 @@ func (d *dependency) begin() {
 		return
 	}
 	asked := make(chan answer, 1)
-	d.asked, d.began = asked, time.Now()
+	d.asked = asked
+	d.began = time.Now()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lostAfter)
 		defer cancel()

@@ -38,7 +38,7 @@ func (s *server) wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return s.stop(0, 0)
 		case err := <-s.failed:
-			return errors.Join(fmt.Errorf("serving: %w", err), s.shutdown(ctx, 0))
+			return errors.Join(fmt.Errorf("serving: %w", err), s.stop(0, 0))
 		}
 	}
 }
@@ -150,7 +150,8 @@ const settleTime = 5 * time.Second
 func (a *App) settle() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	if err := errors.Join(a.Fabric.APIKeys.Settle(ctx), a.IDP.Clients.Settle(ctx)); err != nil {
+	err := errors.Join(a.Fabric.APIKeys.Settle(ctx), a.IDP.Clients.Settle(ctx))
+	if err != nil {
 		return fmt.Errorf("recording the use of secrets: %w", err)
 	}
 	if a.Recordings == nil {
