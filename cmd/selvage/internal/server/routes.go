@@ -12,17 +12,10 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
-	"github.com/selvage/selvage/cmd/selvage/internal/docsite"
 	"github.com/selvage/selvage/fabric/relay"
-	"github.com/selvage/selvage/fabric/rest"
-	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/internal/words"
-	"github.com/selvage/selvage/openapi"
-	"github.com/selvage/selvage/operator/dashboard"
-	"github.com/selvage/selvage/recordings/laml"
-	relayrest "github.com/selvage/selvage/recordings/rest"
 	"github.com/selvage/selvage/sdk"
 	"github.com/selvage/selvage/static"
 	"github.com/selvage/selvage/templates"
@@ -30,165 +23,43 @@ import (
 
 // routes mounts the configured services on one mux, by path. The Host header is ignored.
 func (a *App) routes(log *slog.Logger) (http.Handler, error) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/", notFound)
-	mux.Handle(static.Prefix, static.Handler())
-	mux.Handle(sdk.Prefix, orNotFound(soon(sdk.Handler)))
-	a.mountDocs(mux, log)
+	m := mounter{App: a, mux: http.NewServeMux(), log: log}
+	m.mux.HandleFunc("/", notFound)
+	m.mux.Handle(static.Prefix, static.Handler())
+	m.mux.Handle(sdk.Prefix, orNotFound(soon(sdk.Handler)))
+	m.docs()
 
 	if a.serves(config.IDP) {
-		err := a.mountIDP(mux, log)
+		err := m.idp()
 		if err != nil {
 			return nil, err
 		}
 	}
 	if a.showsMailbox() {
-		mountAll(mux, orNotFound(mailbox{a.Box, a.view, log}.Handler()), "/dev/mail", "/dev/mail/")
+		m.mount(orNotFound(mailbox{a.Box, a.view, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
 	if a.serves(config.Fabric) {
-		a.mountFabric(mux, log)
+		m.fabric()
 	}
 	if a.serves(config.Dashboard) {
-		err := a.mountDashboard(mux, log)
+		err := m.dashboard()
 		if err != nil {
 			return nil, err
 		}
 	}
 	if a.serves(config.Recordings) {
-		err := a.mountRecordings(mux, log)
+		err := m.recordings()
 		if err != nil {
 			return nil, err
 		}
 	}
 
-	mux.Handle("GET "+demo.Path, a.Demo.Handler(notFound))
-	mux.Handle("GET "+demo.SDKPath, a.Demo.SDKHandler(notFound))
-	a.mountJoin(mux)
-	mux.HandleFunc("GET /robots.txt", robots)
-	mux.HandleFunc("GET /{$}", a.front)
-	return a.proofs.Offer(trimSlash(mux)), nil
-}
-
-// mountAll mounts h at each of paths.
-func mountAll(mux *http.ServeMux, h http.Handler, paths ...string) {
-	for _, path := range paths {
-		mux.Handle(path, h)
-	}
-}
-
-// mountDocs mounts the pages of the documentation.
-func (a *App) mountDocs(mux *http.ServeMux, log *slog.Logger) {
-	docs := docsite.New(docsite.Config{
-		Config: openapi.Config{
-			Kinds:     a.Fabric.Resources.Kinds(),
-			PublicURL: a.Where.Public,
-			AuthURL:   a.Where.Auth,
-		},
-		Log: log,
-	})
-	mountAll(mux, orNotFound(docs.Handler()), "/docs", docsite.Prefix)
-}
-
-// mountIDP mounts the OpenID provider.
-func (a *App) mountIDP(mux *http.ServeMux, log *slog.Logger) error {
-	api, err := oidc.New(oidc.Config{
-		Provider:     a.IDP,
-		Proofs:       a.proofs,
-		Sessions:     a.sessions,
-		Browsers:     a.Store,
-		AuthURL:      a.Where.Auth,
-		MTLSURL:      a.Where.MTLS,
-		Certificates: a.Config.HasCertificates(),
-		HTTP:         a.egress.Client(),
-		Mailbox:      a.showsMailbox(),
-		Log:          log,
-	})
-	if err != nil {
-		return err
-	}
-	mountAll(mux, orNotFound(api.Handler()), pathsOf(api.Routes())...)
-	return nil
-}
-
-// mountFabric mounts the API of projects, resources and subscribers.
-func (a *App) mountFabric(mux *http.ServeMux, log *slog.Logger) {
-	api := rest.New(rest.Config{
-		Fabric:  a.Fabric,
-		Clients: a.IDP,
-		Rooms:   a.RoomSessions,
-		Move:    a.mover(),
-		Chat:    a.Chat,
-		Access:  a.IDP.Tokens.Open,
-		Confirm: a.confirm,
-		Admit:   a.admit,
-		Log:     log,
-	})
-	mountAll(mux, soon(api.Handler),
-		"/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
-}
-
-// mountDashboard mounts the dashboard, and keeps it in a.pages.
-func (a *App) mountDashboard(mux *http.ServeMux, log *slog.Logger) error {
-	pages, err := dashboard.New(dashboard.Config{
-		Operators:     a.Operators,
-		Fabric:        a.Fabric,
-		Clients:       a.IDP,
-		Recordings:    a.Recordings,
-		Calls:         a.CallRecords,
-		Rooms:         a.RoomSessions,
-		NoCalls:       a.Calls == nil,
-		Move:          a.mover(),
-		Sessions:      a.sessions,
-		PublicURL:     a.Where.Public,
-		AuthURL:       a.Where.Auth,
-		Factors:       a.operatorFactors,
-		RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
-		Audit:         a.Store.ListAudit,
-		SecretsShown:  a.Store.SecretsShown,
-		Health:        a.healthOf(log),
-		Counts:        a.Store.ListCounts,
-		Installation:  installationPages{a}.all(),
-		Log:           log,
-	})
-	if err != nil {
-		return err
-	}
-
-	a.pages = pages
-	mountAll(mux, orNotFound(soon(pages.Handler)), dashboard.Prefix, dashboard.Prefix+"/")
-	return nil
-}
-
-// mountRecordings mounts the compatible and the native API of recordings.
-func (a *App) mountRecordings(mux *http.ServeMux, log *slog.Logger) error {
-	offload, err := newOffload(a.Config)
-	if err != nil {
-		return err
-	}
-
-	callers := recordingsCallers{a}
-	compatible := laml.New(laml.Config{
-		Recordings:  a.Recordings,
-		Calls:       a.CallRecords,
-		Credentials: callers.caller,
-		IngestKey:   callers.ingestKey,
-		Miss:        a.countMediaMiss,
-		PublicURL:   a.Where.Public,
-		Encoders:    a.Config.Recordings.MP3Parallel,
-		Offload:     offload,
-		Redirect:    a.newRedirect(),
-		Log:         log,
-	})
-	mountAll(mux, soon(compatible.Handler), "/api/laml/", "/2010-04-01/", laml.IngestPrefix)
-
-	native := relayrest.New(relayrest.Config{
-		Recordings:  a.Recordings,
-		Credentials: callers.caller,
-		MediaURLs:   compatible.MediaURLs,
-		Log:         log,
-	})
-	mountAll(mux, soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
-	return nil
+	m.mux.Handle("GET "+demo.Path, a.Demo.Handler(notFound))
+	m.mux.Handle("GET "+demo.SDKPath, a.Demo.SDKHandler(notFound))
+	a.mountJoin(m.mux)
+	m.mux.HandleFunc("GET /robots.txt", robots)
+	m.mux.HandleFunc("GET /{$}", a.front)
+	return a.proofs.Offer(trimSlash(m.mux)), nil
 }
 
 // soon returns a handler that is built shortly after the start. The first request builds the
@@ -200,20 +71,6 @@ func soon(build func() http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		built().ServeHTTP(w, r)
 	})
-}
-
-// pathsOf returns the paths of patterns, without duplicates. The mux mounted at these paths also
-// handles other methods.
-func pathsOf(patterns []string) (all []string) {
-	for _, p := range patterns {
-		if _, path, ok := strings.Cut(p, " "); ok {
-			p = path
-		}
-		if !slices.Contains(all, p) {
-			all = append(all, p)
-		}
-	}
-	return all
 }
 
 func (a *App) serves(service string) bool { return a.Config.Services.Has(service) }
