@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -123,7 +122,7 @@ func (c recordingCommands) previewRules(ctx context.Context, a *app, cmd *cobra.
 		}{sum.Recordings, sum.Bytes})
 	}
 
-	_, err = fmt.Fprintf(c.Stdout, "would delete %s recordings (%s)\n",
-		strconv.FormatInt(sum.Recordings, 10), formatBytes(sum.Bytes))
+	_, err = fmt.Fprintf(c.Stdout, "would delete %s (%s)\n",
+		cli.Plural(int(sum.Recordings), "recording"), formatBytes(sum.Bytes))
 	return err
 }
