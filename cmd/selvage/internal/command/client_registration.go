@@ -94,11 +94,14 @@ func (c *commands) createRegistrationToken(
 	in.Name, _ = cmd.Flags().GetString("name")
 	in.MaxUses, _ = cmd.Flags().GetInt64("max-uses")
 	k, secret, err := a.Fabric.RegistrationTokens.Create(ctx, p.ID, in, nil)
-	if err == nil && p.ClientRegistration == fabric.ClientsOff {
+	if err != nil {
+		return registrationToken{}, err
+	}
+	if p.ClientRegistration == fabric.ClientsOff {
 		fmt.Fprintf(c.Stderr, "the project accepts no registrations yet; permit them with "+
 			"`selvage project update %s --client-registration token`\n", p.ID)
 	}
-	return registrationToken{k, secret}, err
+	return registrationToken{k, secret}, nil
 }
 
 func listRegistrationTokens(ctx context.Context, a *app, cmd *cobra.Command) ([]registrationToken, error) {
@@ -109,11 +112,15 @@ func listRegistrationTokens(ctx context.Context, a *app, cmd *cobra.Command) ([]
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.RegistrationToken], error) {
 		return a.Fabric.RegistrationTokens.List(ctx, p.ID, q)
 	})
+	if err != nil {
+		return nil, err
+	}
+
 	all := make([]registrationToken, len(found))
 	for i, k := range found {
 		all[i] = registrationToken{RegistrationToken: k}
 	}
-	return all, err
+	return all, nil
 }
 
 func revokeRegistrationToken(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

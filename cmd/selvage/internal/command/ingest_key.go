@@ -71,7 +71,10 @@ func (c *commands) ingestKeyCommand() *cobra.Command {
 func createIngestKey(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (ingestKey, error) {
 	name, _ := cmd.Flags().GetString("name")
 	k, secret, err := a.Fabric.IngestKeys.Create(ctx, p.ID, name, nil)
-	return ingestKey{IngestKey: k, secret: secret, url: a.Where.Public + "/ingest/" + secret + "/"}, err
+	if err != nil {
+		return ingestKey{}, err
+	}
+	return ingestKey{IngestKey: k, secret: secret, url: a.Where.Public + "/ingest/" + secret + "/"}, nil
 }
 
 func listIngestKeys(ctx context.Context, a *app, cmd *cobra.Command) ([]ingestKey, error) {
@@ -82,11 +85,15 @@ func listIngestKeys(ctx context.Context, a *app, cmd *cobra.Command) ([]ingestKe
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.IngestKey], error) {
 		return a.Fabric.IngestKeys.List(ctx, p.ID, q)
 	})
+	if err != nil {
+		return nil, err
+	}
+
 	keys := make([]ingestKey, len(found))
 	for i, k := range found {
 		keys[i] = ingestKey{IngestKey: k}
 	}
-	return keys, err
+	return keys, nil
 }
 
 func revokeIngestKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

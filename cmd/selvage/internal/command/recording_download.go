@@ -60,7 +60,7 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 	}
 	err = errors.Join(copyNoted(ctx, a, r, f, media.Content), f.Close())
 	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
+		return errors.Join(fmt.Errorf("writing %s: %w", name, err), os.Remove(name))
 	}
 	_, err = fmt.Fprintln(c.Stdout, name)
 	return err

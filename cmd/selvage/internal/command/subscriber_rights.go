@@ -134,7 +134,7 @@ var erasureView = cli.View[fabric.Erasure]{
 	},
 }
 
-// formatCounts formats the counts above zero: "1 devices, 3 sessions".
+// formatCounts formats the counts above zero: "2 devices, 3 sessions".
 func formatCounts(counts map[string]int64) string {
 	var texts []string
 	for what, n := range counts {
