@@ -75,6 +75,7 @@ func exportEvents(ctx context.Context, a *app, f audit.Filter, write func(export
 		if err != nil {
 			return err
 		}
+
 		for _, e := range found.Items {
 			named, err := withNames(ctx, known, e)
 			if err != nil {

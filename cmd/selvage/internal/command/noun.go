@@ -132,7 +132,8 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 	if id, _ := cmd.Flags().GetString("project"); id != "" {
 		p, err := a.Fabric.Projects.Find(ctx, id)
 		if errors.Is(err, problem.NotFound) {
-			return fabric.Project{}, cli.NotFoundf("--project: no project %s; `selvage project list` shows existing ones", id)
+			return fabric.Project{}, cli.NotFoundf(
+				"--project: no project %s; `selvage project list` shows existing ones", id)
 		}
 		return p, err
 	}

@@ -61,7 +61,7 @@ func (c *commands) numberCommand() *cobra.Command {
 	return cli.Noun("number", "Phone numbers: who takes the calls from SIP gateways", create, ls, update, remove)
 }
 
-// createNumber adds a phone number, and gives it the target that --to names.
+// createNumber adds a phone number with the target that --to names.
 func createNumber(ctx context.Context, a *app, cmd *cobra.Command, args []string) (n fabric.PhoneNumber, err error) {
 	p, err := a.project(ctx, cmd)
 	if err != nil {

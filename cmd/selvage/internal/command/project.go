@@ -131,6 +131,7 @@ func (c *commands) projectCommand() *cobra.Command {
 			return page.Every(ctx, a.Fabric.Projects.List)
 		},
 	}
+
 	create := cli.Command("create NAME", "Create a project", c.createProject)
 	ls := n.listCommand("list", "List projects")
 	show := n.showCommand("show ID", "Show a project")

@@ -32,7 +32,8 @@ func (c recordingCommands) snippetCommand() *cobra.Command {
 		c.with(c.printSnippet))
 	snippet.ValidArgs = names
 	last := len(names) - 1
-	snippet.Long = "SWITCH is " + strings.Join(names[:last], ", ") + " or " + names[last] + `. The URL in its configuration contains
+	known := strings.Join(names[:last], ", ") + " or " + names[last]
+	snippet.Long = "SWITCH is " + known + `. The URL in its configuration contains
 an ingest key. Without --ingest-key, a new key is created for it: selvage ingest-key revoke ends it.`
 	snippet.Flags().String("ingest-key", "", "`key` to use, instead of a new one")
 	return snippet

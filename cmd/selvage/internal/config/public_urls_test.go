@@ -21,6 +21,7 @@ func TestTLSAddress(t *testing.T) {
 		{listen: "192.0.2.1:8080", listenTLS: Auto, hosts: hosts, want: "192.0.2.1:8443"},
 		{listen: ":80", listenTLS: Off, cert: "cert.pem", want: Off},
 	}
+
 	for _, tt := range tests {
 		c := Config{Listen: tt.listen, ListenTLS: tt.listenTLS}
 		c.TLS.Cert = tt.cert

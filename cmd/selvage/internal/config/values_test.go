@@ -126,6 +126,7 @@ func TestBaseURL(t *testing.T) {
 		{text: "https://user@id.example.org"},
 		{text: "https://"},
 	}
+
 	for _, tt := range tests {
 		var got BaseURL
 		err := got.UnmarshalText([]byte(tt.text))

@@ -30,7 +30,7 @@ func checkAsNobody(dir string) error {
 	return <-checked
 }
 
-// TestCheckOfOtherOwner shows what a command is told if its account cannot write the directory, or
+// TestCheckOfOtherOwner shows the error of a command whose account cannot write the directory, or
 // cannot find it.
 func TestCheckOfOtherOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -41,6 +41,11 @@ func TestCheckOfOtherOwner(t *testing.T) {
 	hidden := filepath.Join(parent, "closed", "data")
 	if err := os.MkdirAll(hidden, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	for _, dir := range []string{parent, filepath.Dir(parent)} { // which only their owner can open
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	tests := []struct{ name, dir, want string }{

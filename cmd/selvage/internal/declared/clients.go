@@ -28,6 +28,7 @@ func clientFields(c *client) []field {
 		{"pkce", &c.PKCE},
 		{"redirect_uris", &c.RedirectURIs},
 		{"post_logout_redirect_uris", &c.LogoutURIs},
+
 		{"grants", &c.Grants},
 		{"scopes", &c.Scopes},
 		{"access_token", &c.AccessToken},
@@ -40,11 +41,13 @@ func clientFields(c *client) []field {
 		{"userinfo_signed_response_alg", &c.UserinfoAlg},
 		{"resources", &c.Resources},
 		{"require_acr", &c.RequireACR},
+
 		{"brand_color", &c.BrandColor},
 		{"logo", &c.Logo},
 		{"dark_logo", &c.DarkLogo},
 		{"tos_uri", &c.TermsURI},
 		{"policy_uri", &c.PolicyURI},
+
 		{"require_pushed_authorization_requests", &c.RequirePushed},
 		{"require_signed_request_object", &c.RequireObject},
 		{"request_object_signing_alg", &c.RequestObjectAlg},
@@ -57,6 +60,7 @@ func clientFields(c *client) []field {
 		{"tls_client_auth_san_uri", &c.CertificateSubject.URI},
 		{"tls_client_auth_san_ip", &c.CertificateSubject.IP},
 		{"tls_client_auth_san_email", &c.CertificateSubject.Email},
+
 		{"backchannel_logout_uri", &c.BackchannelLogoutURI},
 		{"backchannel_logout_session_required", &c.BackchannelLogoutSession},
 		{"initiate_login_uri", &c.InitiateLoginURI},

@@ -45,6 +45,7 @@ func (d *Demo) writePage(w http.ResponseWriter, r *http.Request, found app) {
 		StockIntegrity: d.stock.Integrity,
 		StockHost:      d.stock.Host,
 	}
+
 	auth := originOf(d.Where.Auth)
 	_, domain, _ := strings.Cut(d.Where.Fabric, ".") // browser SDKs replace the first label
 	o := templates.Options{

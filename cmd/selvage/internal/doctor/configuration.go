@@ -84,7 +84,8 @@ func readableSecrets(c config.Config, getenv func(string) string, from config.Or
 
 		f := warnedf(Text("chmod o-r "+file), "every user of this machine can read %s, which sets %s", file, s.Path)
 		f.Group = "Configuration"
-		all = append(all, f.of("secrets"))
+		f.Name = "secrets"
+		all = append(all, f)
 	}
 	return all
 }

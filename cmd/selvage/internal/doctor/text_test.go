@@ -24,6 +24,7 @@ func TestText(t *testing.T) {
 			want:    `{"group":"","name":"","status":"ok","found":"100 % ofit"}`,
 		},
 	}
+
 	for _, tt := range tests {
 		got, err := json.Marshal(tt.finding)
 		if err != nil {

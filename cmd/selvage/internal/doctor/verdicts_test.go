@@ -67,10 +67,13 @@ func TestPostgresVerdicts(t *testing.T) {
 		SynchronousCommit: "on",
 		Creates:           true,
 	}
-	crowded, superuser, reader, unsafe := well, well, well, well
+	crowded := well
 	crowded.InUse = 95
+	superuser := well
 	superuser.Superuser = true
+	reader := well
 	reader.Refused = []string{"ring"}
+	unsafe := well
 	unsafe.Fsync = false
 
 	wantVerdict(t, "room for 16", room(&well, 16), Fine)

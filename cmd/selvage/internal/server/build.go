@@ -166,6 +166,7 @@ func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(r
 		Observe: webhook,
 		Log:     log,
 	})
+
 	a.logouts = deliver.New(deliver.Config{
 		Queue:   a.Store.Logouts.Queue(),
 		Client:  a.tracer.Client("logout", a.egress.Client()),
@@ -176,6 +177,7 @@ func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(r
 		Observe: logout,
 		Log:     log,
 	})
+
 	a.callbacks = deliver.New(deliver.Config{
 		Queue:   a.Store.CallbackQueue(),
 		Client:  a.tracer.Client("callback", a.egress.Client()),

@@ -87,6 +87,7 @@ func (a *App) exportCalls(ctx context.Context, e *fabric.Export) error {
 	if err != nil {
 		return err
 	}
+
 	for _, r := range found {
 		e.Calls = append(e.Calls, fabric.ExportedCall{
 			ID:           r.ID,

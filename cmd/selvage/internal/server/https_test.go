@@ -26,6 +26,7 @@ func TestStrictTransport(t *testing.T) {
 		{"", "", "pbx.example.org", false},
 	} {
 		c := config.Config{PublicURL: tt.public, AuthURL: tt.auth}
+
 		r := httptest.NewRequest("GET", "/", nil)
 		r.Host = tt.host
 		w := httptest.NewRecorder()

@@ -61,6 +61,7 @@ func FuzzForeign(f *testing.F) {
 	} {
 		f.Add(text)
 	}
+
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {
 			fromKeycloak, err := transfer.Keycloak(strings.NewReader(text))
