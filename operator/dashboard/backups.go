@@ -82,12 +82,12 @@ func (a *backupPages) backupPage(v *visit, code int, wrong faults) error {
 
 	// Read the job before the list, so that the list contains the backup of a job that has ended.
 	p.Job = a.Backups.Job()
-	all, err := a.Backups.List()
+	backups, err := a.Backups.List()
 	if err != nil {
 		return err
 	}
-	for _, b := range all {
-		p.Rows = append(p.Rows, backupRow{b, v.size(b.MediaBytes), v.size(b.Bytes)})
+	for _, b := range backups {
+		p.Rows = append(p.Rows, backupRow{Backup: b, Media: v.size(b.MediaBytes), Size: v.size(b.Bytes)})
 	}
 	p.Running = !p.Job.Began.IsZero() && p.Job.Ended.IsZero()
 	p.Verdict, p.Said = describeJob(v.words(), p.Job)
@@ -97,22 +97,25 @@ func (a *backupPages) backupPage(v *visit, code int, wrong faults) error {
 
 // describeJob returns the state of a job, and a sentence about it.
 func describeJob(w *words.Words, j BackupJob) (status, string) {
+	running := status{Kind: "warn", Word: "Running"}
+	failed := status{Kind: "bad", Word: "Failed"}
 	files := w.Number(thousands(int64(j.Files)))
 	switch {
 	case j.Began.IsZero():
 		return status{}, ""
 	case j.Ended.IsZero() && j.Check:
-		return status{"warn", "Running"}, words.Textf("Checking %s.", j.Name)
+		return running, words.Textf("Checking %s.", j.Name)
 	case j.Ended.IsZero():
-		return status{"warn", "Running"}, words.Textf("Creating a backup. Files so far: %s.", files)
+		return running, words.Textf("Creating a backup. Files so far: %s.", files)
 	case j.Failed != "" && j.Check:
-		return status{"bad", "Failed"}, words.Sentences(words.Textf("%s is damaged:", j.Name), sentence(j.Failed))
+		return failed, words.Sentences(words.Textf("%s is damaged:", j.Name), sentence(j.Failed))
 	case j.Failed != "":
-		return status{"bad", "Failed"}, words.Sentences("The backup failed:", sentence(j.Failed))
+		return failed, words.Sentences("The backup failed:", sentence(j.Failed))
 	case j.Check:
-		return status{"good", "Passed"}, words.Textf("The archive of %s is unchanged since it was created.", j.Name)
+		text := words.Textf("The archive of %s is unchanged since it was created.", j.Name)
+		return status{Kind: "good", Word: "Passed"}, text
 	}
-	return status{"good", "Done"}, words.Textf("%s was created. Files: %s.", j.Name, files)
+	return status{Kind: "good", Word: "Done"}, words.Textf("%s was created. Files: %s.", j.Name, files)
 }
 
 // jobMark returns a string that changes when a job begins or ends.

@@ -26,7 +26,7 @@ type deliveryRow struct {
 }
 
 func (v *visit) deliveryRow(d fabric.Delivery) deliveryRow {
-	row := deliveryRow{Delivery: d, Answer: d.Error, Status: status{"warn", "Pending"},
+	row := deliveryRow{Delivery: d, Answer: d.Error, Status: status{Kind: "warn", Word: "Pending"},
 		Path: v.base() + "/webhooks/" + d.WebhookID + "/deliveries/" + d.ID}
 	if d.Progress.Status != 0 {
 		row.Answer = cmp.Or(d.Error, strconv.Itoa(d.Progress.Status))
@@ -36,9 +36,9 @@ func (v *visit) deliveryRow(d fabric.Delivery) deliveryRow {
 	}
 	switch d.State {
 	case fabric.Delivered:
-		row.Status = status{"good", "Delivered"}
+		row.Status = status{Kind: "good", Word: "Delivered"}
 	case fabric.Dead:
-		row.Status = status{"bad", "Given up"}
+		row.Status = status{Kind: "bad", Word: "Given up"}
 	}
 	return row
 }

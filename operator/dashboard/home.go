@@ -29,24 +29,29 @@ type CountsFunc func(ctx context.Context, projectID string, from time.Time) ([]f
 
 // A homePage is the first page of a project.
 type homePage struct {
-	ID, API, Issuer, Name, Base string
-	Frequent                    []hit // links to what operators do most
-	Attention                   []attention
-	Next                        *step // the first step that has not been done; nil if all have been done
-	Steps                       []step
-	Done                        int // number of steps that have been done
-	Charts                      []chart
-	Days                        []chartDay
-	Health                      []Health
-	Events                      []eventRow // the most recent events
-	MayMake                     bool
+	ID        string
+	API       string // URL of the API
+	Issuer    string
+	Name      string
+	Base      string
+	Frequent  []hit // links to what operators do most
+	Attention []attention
+	Next      *step // the first step that has not been done; nil if all have been done
+	Steps     []step
+	Done      int // number of steps that have been done
+	Charts    []chart
+	Days      []chartDay
+	Health    []Health
+	Events    []eventRow // the most recent events
+	MayMake   bool
 }
 
 // An attention is a matter that an operator should look at.
 type attention struct {
-	Status    status
-	Text, URL string
-	Finding   string // shown instead of Text: prose with commands in backticks
+	Status  status
+	Text    string
+	URL     string
+	Finding string // shown instead of Text: prose with commands in backticks
 }
 
 // home serves GET /dashboard/projects/{project}.

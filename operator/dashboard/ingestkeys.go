@@ -20,12 +20,16 @@ type ingestKeyRow struct {
 }
 
 func (v *visit) ingestKeyRow(k fabric.IngestKey) ingestKeyRow {
-	row := ingestKeyRow{IngestKey: k, Title: cmp.Or(k.Name, k.Prefix+"…"), Status: status{"good", "Active"}}
+	row := ingestKeyRow{
+		IngestKey: k,
+		Title:     cmp.Or(k.Name, k.Prefix+"…"),
+		Status:    status{Kind: "good", Word: "Active"},
+	}
 	switch {
 	case !k.Revoked.IsZero():
-		row.Status = status{"bad", "Revoked"}
+		row.Status = status{Kind: "bad", Word: "Revoked"}
 	case !k.Expires.IsZero() && !v.now.Before(k.Expires):
-		row.Status = status{"", "Expired"}
+		row.Status = status{Word: "Expired"}
 	}
 	return row
 }

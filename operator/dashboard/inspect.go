@@ -145,14 +145,14 @@ var tokenTitles = map[fabric.TokenKind]string{
 
 // tokenFacts describes a token: its state, its owner, its creator and its permissions.
 func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInfo, error) {
-	found := &tokenInfo{What: tokenTitles[t.Kind], Status: status{"good", "Active"}, Token: raw}
+	found := &tokenInfo{What: tokenTitles[t.Kind], Status: status{Kind: "good", Word: "Active"}, Token: raw}
 	if !v.now.Before(t.ExpiresAt) {
-		found.Status, found.Token = status{"", "Expired"}, ""
+		found.Status, found.Token = status{Word: "Expired"}, ""
 	} else if err := a.Fabric.Tokens.Check(v.r.Context(), t); err != nil {
 		if p := problem.First(err); p == nil || p.Kind == problem.Unavailable {
 			return nil, err
 		}
-		found.Status, found.Token = status{"bad", "Revoked"}, ""
+		found.Status, found.Token = status{Kind: "bad", Word: "Revoked"}, ""
 	}
 
 	if err := a.addOwner(v, t, found); err != nil {

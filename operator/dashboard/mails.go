@@ -59,8 +59,8 @@ var letterStates = []struct {
 	state  string
 	status status
 }{
-	{"pending", status{"warn", "Pending"}}, {"sent", status{"good", "Sent"}},
-	{"kept", status{"", "Kept here"}}, {"dead", status{"bad", "Given up"}},
+	{"pending", status{Kind: "warn", Word: "Pending"}}, {"sent", status{Kind: "good", Word: "Sent"}},
+	{"kept", status{Word: "Kept here"}}, {"dead", status{Kind: "bad", Word: "Given up"}},
 }
 
 // letterTitles are the names of the kinds of mails.

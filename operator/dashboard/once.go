@@ -44,14 +44,14 @@ func (v *visit) submissionID() string {
 // text says what is missing. The response must be a success, so that the form cannot do the first step
 // again.
 func (a *site) halfDone(v *visit, text string, err error) faults {
-	all := faults{{Text: text}}
+	shown := faults{{Text: text}}
 	for _, p := range problem.All(err) {
-		all = append(all, fault{Text: sentence(p.Message)})
+		shown = append(shown, fault{Text: sentence(p.Message)})
 	}
-	if len(all) == 1 {
+	if len(shown) == 1 { // err has no text for the operator
 		web.LogInternal(v.r, a.Log, err)
 	}
-	return all
+	return shown
 }
 
 // A sentPage is shown for a form that was handled before, or is being handled on another node.

@@ -70,36 +70,41 @@ const recordConsent = "In many countries everyone on a call must consent to its 
 
 // A rulesPage shows the rules of a project, or the form that changes them.
 type rulesPage struct {
-	Base                                    string
-	Registration, Factors, Media, Recording choice
-	Clients, Outbound                       choice
-	Prefixes                                string
-	Quota                                   string // "" means no limit
-	Uploads                                 int64  // 0 means no limit
-	MayChange                               bool
-	Form                                    form
+	Base         string
+	Registration choice
+	Factors      choice
+	Media        choice
+	Recording    choice
+	Clients      choice
+	Outbound     choice
+	Prefixes     string
+	Quota        string // "" means no limit
+	Uploads      int64  // 0 means no limit
+	MayChange    bool
+	Form         form
 }
 
 // showRules serves GET /dashboard/projects/{project}/rules.
 func (a *rulePages) showRules(v *visit) error {
 	return a.page(v, http.StatusOK, "Rules", "policies", rulesPage{
-		Base: v.base(), Registration: findChoice(registrations, string(v.project.Registration)),
-		Factors:   findChoice(factorRules, yesOrNo(v.project.RequireFactor)),
-		Media:     findChoice(mediaRules, v.project.MediaAuth),
-		Recording: findChoice(recordRules, string(v.project.RecordCalls)),
-		Clients:   findChoice(clientRules, string(v.project.ClientRegistration)),
-		Outbound:  findChoice(outboundRules, string(v.project.OutboundCalls)),
-		Prefixes:  string(v.project.OutboundPrefixes),
-		Quota:     v.size(v.project.RecordingQuota),
-		Uploads:   v.project.UploadRate,
-		MayChange: v.mayIn(operator.Write),
+		Base:         v.base(),
+		Registration: findChoice(registrations, string(v.project.Registration)),
+		Factors:      findChoice(factorRules, yesOrNo(v.project.RequireFactor)),
+		Media:        findChoice(mediaRules, v.project.MediaAuth),
+		Recording:    findChoice(recordRules, string(v.project.RecordCalls)),
+		Clients:      findChoice(clientRules, string(v.project.ClientRegistration)),
+		Outbound:     findChoice(outboundRules, string(v.project.OutboundCalls)),
+		Prefixes:     string(v.project.OutboundPrefixes),
+		Quota:        v.size(v.project.RecordingQuota),
+		Uploads:      v.project.UploadRate,
+		MayChange:    v.mayIn(operator.Write),
 	})
 }
 
-// findChoice returns the choice with the given value. If there is no such choice in all, it returns
-// a choice with value as its title.
-func findChoice(all []choice, value string) choice {
-	for _, c := range all {
+// findChoice returns the choice with the given value. If there is no such choice, it returns one with
+// value as its title.
+func findChoice(choices []choice, value string) choice {
+	for _, c := range choices {
 		if c.Value == value {
 			return c
 		}
@@ -107,6 +112,7 @@ func findChoice(all []choice, value string) choice {
 	return choice{Value: value, Title: value}
 }
 
+// yesOrNo returns the value of a boolean rule in a form.
 func yesOrNo(is bool) string {
 	if is {
 		return "yes"
@@ -120,6 +126,7 @@ func (a *rulePages) editRules(v *visit) error {
 		rulesPage{Base: v.base(), Form: v.rulesForm()})
 }
 
+// rulesForm returns the form that changes the rules of the visit's project.
 func (v *visit) rulesForm() form {
 	inputs := []input{
 		{Kind: "cards", Name: "registration", Label: "Accounts",
@@ -208,14 +215,14 @@ var sizeUnits = map[string]float64{"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 // parseSize parses a number of bytes, or a number with a unit, such as 1.5 GB.
 func parseSize(text string) (bytes int64, ok bool) {
 	text = strings.ToLower(strings.ReplaceAll(text, " ", ""))
-	at := strings.IndexFunc(text, unicode.IsLetter)
-	if at < 0 {
+	digits := strings.IndexFunc(text, unicode.IsLetter) // how many bytes precede the unit
+	if digits < 0 {
 		n, err := strconv.ParseInt(text, 10, 64)
 		return n, err == nil
 	}
-	unit, known := sizeUnits[text[at:]]
-	n, err := strconv.ParseFloat(strings.Replace(text[:at], ",", ".", 1), 64)
-	if !known || err != nil || n < 0 || n*unit > 1e18 {
+	unit, isKnown := sizeUnits[text[digits:]]
+	n, err := strconv.ParseFloat(strings.Replace(text[:digits], ",", ".", 1), 64)
+	if !isKnown || err != nil || n < 0 || n*unit > 1e18 {
 		return 0, false
 	}
 	return int64(n * unit), true
@@ -235,6 +242,7 @@ func (a *rulePages) saveRules(v *visit) error {
 	return v.redirect(v.base() + "/rules?done=changed")
 }
 
+// updateRules writes the rules that the form changes.
 func (a *rulePages) updateRules(v *visit, inputs []input) error {
 	if err := v.merge(inputs); err != nil {
 		return err

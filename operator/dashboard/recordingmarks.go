@@ -52,16 +52,17 @@ func tagsIn(text string) []string {
 }
 
 // wrongTags returns errors that name the invalid tags of a form, at most five of them.
-func wrongTags(v *visit, tags []string) (all faults) {
+func wrongTags(v *visit, tags []string) (wrong faults) {
 	for _, tag := range tags {
 		if recordings.CheckTag("tags", tag) == nil {
 			continue
 		}
 		text := words.Textf("%s is not a valid tag. "+
 			"Use at most 64 lowercase letters, digits, and characters in “-_.:”.", v.quote(tag))
-		if all = append(all, fault{Text: text, ID: "tags"}); len(all) == 5 {
+		wrong = append(wrong, fault{Text: text, ID: "tags"})
+		if len(wrong) == 5 {
 			break
 		}
 	}
-	return all
+	return wrong
 }

@@ -25,15 +25,15 @@ func (v *visit) registrationTokenRow(k fabric.RegistrationToken) registrationTok
 	row := registrationTokenRow{
 		RegistrationToken: k,
 		Title:             cmp.Or(k.Name, k.Prefix+"…"),
-		Status:            status{"good", "Active"},
+		Status:            status{Kind: "good", Word: "Active"},
 	}
 	switch {
 	case !k.Revoked.IsZero():
-		row.Status = status{"bad", "Revoked"}
+		row.Status = status{Kind: "bad", Word: "Revoked"}
 	case k.IsUsedUp():
-		row.Status = status{"", "Used up"}
+		row.Status = status{Word: "Used up"}
 	case !k.IsUsable(v.now):
-		row.Status = status{"", "Expired"}
+		row.Status = status{Word: "Expired"}
 	}
 	return row
 }

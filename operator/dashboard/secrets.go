@@ -25,11 +25,13 @@ func (m knownSecrets) Any() bool { return len(m.Secrets) > 0 || m.Tokens > 0 }
 
 // A secretRow is one known secret.
 type secretRow struct {
-	What, Title, URL string
-	Through          string // the API key or client that created it; "" if the operator did
-	At               time.Time
-	Value            string // identifies the secret in the form that revokes it; "" if it must be rotated instead
-	end              func() error
+	What    string
+	Title   string
+	URL     string
+	Through string // the API key or client that created it; "" if the operator did
+	At      time.Time
+	Value   string       // identifies the secret in the form that revokes it; "" if it must be rotated instead
+	end     func() error // revokes the secret; set if Value is not ""
 }
 
 // allTokens is the form value for all tokens created manually.
@@ -160,7 +162,7 @@ func (a *operatorPages) secretRow(v *visit, e audit.Event) (secretRow, error) {
 	}
 	row.What = "Secret of the OAuth client"
 	row.Title = cmp.Or(c.Name, c.ID)
-	row.Value = "" // it cannot be revoked here
+	row.Value = ""
 	row.URL = Prefix + "/projects/" + c.ProjectID + "/clients/" + c.ID
 	return row, nil
 }

@@ -31,12 +31,12 @@ func (a *subscriberPages) invitationPart(v *visit, s fabric.Subscriber) (*invita
 		return p, problem.IgnoreNotFound(err)
 	}
 	p.Pending, p.Created, p.Expires = true, i.Created, i.Expires
-	p.Status = status{"warn", "Pending"}
+	p.Status = status{Kind: "warn", Word: "Pending"}
 	if i.Expires.IsZero() && i.Letter != mail.Dead {
 		p.Valid = validAfterSending(a.Clients.Lifetimes().InviteLink)
 	}
 	if !i.Expires.IsZero() && !v.now.Before(i.Expires) {
-		p.Status = status{"bad", "Expired"}
+		p.Status = status{Kind: "bad", Word: "Expired"}
 	}
 
 	kept, box := a.keepsMail(v)
@@ -44,7 +44,7 @@ func (a *subscriberPages) invitationPart(v *visit, s fabric.Subscriber) (*invita
 	case i.To == "":
 		p.How = "As a link to hand over"
 	case i.Letter == mail.Dead:
-		p.Status = status{"bad", "Given up"}
+		p.Status = status{Kind: "bad", Word: "Given up"}
 		p.How = words.Sentences(words.Textf("The mail to %s could not be sent:", i.To), sentence(i.Error))
 	case i.Letter == mail.Kept || kept && i.Letter == mail.Pending:
 		p.How, p.Box = "Kept on this machine, because no mail server is set", box

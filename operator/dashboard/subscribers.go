@@ -35,13 +35,13 @@ func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 		Subscriber: s,
 		Title:      title,
 		URL:        v.base() + "/subscribers/" + s.ID,
-		Status:     status{"good", "Active"},
+		Status:     status{Kind: "good", Word: "Active"},
 	}
 	switch {
 	case s.Disabled:
-		row.Status = status{"bad", "Disabled"}
+		row.Status = status{Kind: "bad", Word: "Disabled"}
 	case s.PasswordHash == "":
-		row.Status = status{"", "No password"}
+		row.Status = status{Word: "No password"}
 	}
 	return row
 }
@@ -176,12 +176,12 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong faults, once 
 	p.Hindrance = hindrance(s, canSignIn, p.Invitation)
 
 	for _, l := range logins.Items {
-		row := loginRow{Login: l, Device: device(l.UserAgent), Status: status{"good", "Signed in"}}
+		row := loginRow{Login: l, Device: device(l.UserAgent), Status: status{Kind: "good", Word: "Signed in"}}
 		switch {
 		case !l.Ended.IsZero():
-			row.Status = status{"", "Ended"}
+			row.Status = status{Word: "Ended"}
 		case !v.now.Before(l.Expires):
-			row.Status = status{"", "Cookie expired"}
+			row.Status = status{Word: "Cookie expired"}
 		}
 		p.Logins = append(p.Logins, row)
 	}

@@ -88,12 +88,12 @@ func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]strin
 }
 
 func embedRowOf(k fabric.EmbedKey) embedRow {
-	row := embedRow{EmbedKey: k, Title: k.Name, Address: k.AddressID, Status: status{"good", "Active"}}
+	row := embedRow{EmbedKey: k, Title: k.Name, Address: k.AddressID, Status: status{Kind: "good", Word: "Active"}}
 	if row.Title == "" {
 		row.Title = k.Prefix + "…"
 	}
 	if !k.Revoked.IsZero() {
-		row.Status = status{"bad", "Revoked"}
+		row.Status = status{Kind: "bad", Word: "Revoked"}
 	}
 	return row
 }

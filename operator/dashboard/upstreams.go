@@ -24,9 +24,9 @@ type upstreamRow struct {
 }
 
 func (v *visit) upstreamRow(u idp.Upstream) upstreamRow {
-	row := upstreamRow{Upstream: u, URL: v.base() + "/upstreams/" + u.ID, Status: status{"good", "Active"}}
+	row := upstreamRow{Upstream: u, URL: v.base() + "/upstreams/" + u.ID, Status: status{Kind: "good", Word: "Active"}}
 	if !u.Enabled {
-		row.Status = status{"", "Hidden"}
+		row.Status = status{Word: "Hidden"}
 	}
 	return row
 }

@@ -118,7 +118,8 @@ func (a *site) readSession(v *visit) error {
 		return err
 	}
 
-	v.session, v.account = s, o
+	v.session = s
+	v.account = o
 	audit.As(v.r.Context(), audit.Operator, o.ID)
 	if a.isComplete(s, o) {
 		v.operator = o
@@ -174,6 +175,7 @@ func checkText(posted url.Values) error {
 	return nil
 }
 
+// parseForm reads the fields of a form, up to its first file.
 func (a *site) parseForm(v *visit) error {
 	if v.route.upload > 0 {
 		return a.openUpload(v)
@@ -273,9 +275,9 @@ func (a *site) isSameOrigin(r *http.Request) bool {
 		return false
 	}
 
-	allowed := false
-	web.SameOrigin(a.origin, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { allowed = true }),
-		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).
-		ServeHTTP(nil, r)
-	return allowed && (site != "" || origin != "")
+	isAllowed := false
+	allow := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { isAllowed = true })
+	refuse := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	web.SameOrigin(a.origin, allow, refuse).ServeHTTP(nil, r)
+	return isAllowed && (site != "" || origin != "")
 }

@@ -27,7 +27,12 @@ type webhookRow struct {
 }
 
 func (v *visit) webhookRow(w fabric.Webhook) webhookRow {
-	row := webhookRow{Webhook: w, Host: w.URL, Status: status{"good", "Active"}, Path: v.base() + "/webhooks/" + w.ID}
+	row := webhookRow{
+		Webhook: w,
+		Host:    w.URL,
+		Status:  status{Kind: "good", Word: "Active"},
+		Path:    v.base() + "/webhooks/" + w.ID,
+	}
 	if u, err := url.Parse(w.URL); err == nil {
 		row.Host = u.Host
 	}
@@ -43,11 +48,11 @@ func (v *visit) webhookRow(w fabric.Webhook) webhookRow {
 
 	switch {
 	case !w.Enabled:
-		row.Status = status{"", "Disabled"}
+		row.Status = status{Word: "Disabled"}
 	case w.Rests.After(v.now):
-		row.Status = status{"bad", "Paused"}
+		row.Status = status{Kind: "bad", Word: "Paused"}
 	case w.Failures > 0:
-		row.Status = status{"bad", "Failing"}
+		row.Status = status{Kind: "bad", Word: "Failing"}
 	}
 	return row
 }
