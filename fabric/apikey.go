@@ -191,11 +191,11 @@ func (ks *APIKeys) Revoke(ctx context.Context, projectID, id string) error {
 // expired or revoked. It does not count as a use of the key.
 func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (APIKey, error) {
 	k, err := ks.store.FindAPIKeyByHash(ctx, hashKey(secret))
-	if err == nil && k.ProjectID != projectID {
-		err = problem.NoSuch("API key")
-	}
 	if err != nil {
 		return APIKey{}, err
+	}
+	if k.ProjectID != projectID {
+		return APIKey{}, problem.NoSuch("API key")
 	}
 	return k, nil
 }
@@ -205,17 +205,16 @@ func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (AP
 func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {
 	now, hash := ks.now(), hashKey(apiKey)
 	k, err := ks.findKey(ctx, hash, now)
-	if err != nil && !errors.Is(err, problem.NotFound) {
+	if errors.Is(err, problem.NotFound) {
+		return APIKey{}, problem.NoCredentials().Because("the API key is unknown")
+	}
+	if err != nil {
 		return APIKey{}, fmt.Errorf("finding API key: %w", err)
 	}
-
-	same := subtle.ConstantTimeCompare([]byte(projectID), []byte(k.ProjectID)) == 1
-	switch {
-	case err != nil:
-		return APIKey{}, problem.NoCredentials().Because("the API key is unknown")
-	case !same:
+	if subtle.ConstantTimeCompare([]byte(projectID), []byte(k.ProjectID)) != 1 {
 		return APIKey{}, problem.NoCredentials().Because("the API key belongs to another project")
-	case !k.opens(hash, now):
+	}
+	if !k.opens(hash, now) {
 		return APIKey{}, problem.NoCredentials().Because("the API key was revoked, rotated or has expired")
 	}
 	return k, nil
@@ -229,8 +228,11 @@ func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (API
 	}
 
 	k, err := ks.store.FindAPIKeyByHash(ctx, hash)
-	if err != nil || !k.opens(hash, now) {
-		return k, err
+	if err != nil {
+		return APIKey{}, err
+	}
+	if !k.opens(hash, now) {
+		return k, nil
 	}
 	if now.Sub(k.LastUsed) >= touchEvery || hash == k.OldHash && now.Sub(k.OldUsed) >= touchEvery {
 		// This runs in the background, because a full or busy disk must not delay requests.
@@ -282,7 +284,6 @@ func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, 
 	if err := ks.store.CreateAPIKey(ctx, k, nil); err != nil {
 		return fmt.Errorf("creating API key: %w", err)
 	}
-
 	return nil
 }
 
@@ -305,6 +306,7 @@ type rememberedKey struct {
 	read time.Time // when the read began
 }
 
+// put caches a key.
 func (c *keyCache) put(hash string, k APIKey, read time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,12 +316,16 @@ func (c *keyCache) put(hash string, k APIKey, read time.Time) {
 	c.byHash[hash] = rememberedKey{k, read}
 }
 
+// get returns a key that was read recently.
 func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	r, ok := c.byHash[hash]
+	if !ok {
+		return rememberedKey{}, false
+	}
 	age := now.Sub(r.read)
-	return r, ok && age >= 0 && age < rememberFor
+	return r, age >= 0 && age < rememberFor
 }
 
 // remembered returns a key that was valid recently, unless the key has changed in the meantime.

@@ -108,10 +108,13 @@ func credentialOf(r Resource) SIPCredential {
 // password, find returns problem.NotFound.
 func (es *Endpoints) find(ctx context.Context, projectID, id string) (SIPCredential, error) {
 	r, err := es.store.FindResource(ctx, projectID, EndpointKind, id)
-	if err == nil && r.Secrets == "" {
-		err = problem.NoSuch("SIP credentials")
+	if err != nil {
+		return SIPCredential{}, err
 	}
-	return credentialOf(r), err
+	if r.Secrets == "" {
+		return SIPCredential{}, problem.NoSuch("SIP credentials")
+	}
+	return credentialOf(r), nil
 }
 
 // These call handlers of a SIP endpoint limit what its phones can call.

@@ -155,37 +155,60 @@ func Known(t time.Time) *time.Time {
 }
 
 // ExportSubscriber returns all data about a subscriber.
-func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e Export, err error) {
+func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (Export, error) {
 	s, err := f.Subscribers.Find(ctx, projectID, id)
 	if err != nil {
-		return e, err
+		return Export{}, err
 	}
-
-	online, err := f.Presence.Find(ctx, s.ProjectID, s.ID)
+	presence, err := f.Presence.Find(ctx, s.ProjectID, s.ID)
 	if err != nil {
-		return e, err
+		return Export{}, err
 	}
 
-	e.ExportedAt = f.core.now().UTC()
-	e.Subscriber = ExportedSubscriber{
-		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.Person, s.Claims, s.PasswordHash != "",
-		s.Disabled, s.RecordCalls, s.Forwarding, online.Online(), s.Created, s.Updated,
+	e := Export{
+		ExportedAt: f.core.now().UTC(),
+		Subscriber: ExportedSubscriber{
+			ID:            s.ID,
+			ProjectID:     s.ProjectID,
+			Email:         s.Email,
+			EmailVerified: s.Verified,
+			Reference:     s.Reference,
+			Person:        s.Person,
+			Claims:        s.Claims,
+			HasPassword:   s.PasswordHash != "",
+			Disabled:      s.Disabled,
+			RecordCalls:   s.RecordCalls,
+			Forwarding:    s.Forwarding,
+			Online:        presence.Online(),
+			CreatedAt:     s.Created,
+			UpdatedAt:     s.Updated,
+		},
+		// Empty lists, because JSON would encode nil as null.
+		Passkeys:   []ExportedPasskey{},
+		Recordings: []ExportedRecording{},
+		Calls:      []ExportedCall{},
+		Messages:   []ExportedMessage{},
 	}
 
-	for _, part := range []func(context.Context, Subscriber, *Export) error{f.exportAddresses, f.exportLogins,
-		f.exportConsents, f.exportFamilies, f.exportDevices, f.exportPhones} {
-		if err := part(ctx, s, &e); err != nil {
-			return e, err
+	parts := []func(context.Context, Subscriber, *Export) error{
+		f.exportAddresses,
+		f.exportLogins,
+		f.exportConsents,
+		f.exportFamilies,
+		f.exportDevices,
+		f.exportPhones,
+	}
+	for _, add := range parts {
+		if err := add(ctx, s, &e); err != nil {
+			return Export{}, err
 		}
 	}
-
-	e.Passkeys, e.Recordings, e.Calls = []ExportedPasskey{}, []ExportedRecording{}, []ExportedCall{}
-	e.Messages = []ExportedMessage{}
 	if f.core.c.Export != nil {
-		err = f.core.c.Export(ctx, &e)
+		if err := f.core.c.Export(ctx, &e); err != nil {
+			return Export{}, err
+		}
 	}
-
-	return e, err
+	return e, nil
 }
 
 // HideSids truncates all Sids of recordings, also those in calls, for readers who may not fetch
@@ -220,30 +243,55 @@ func exported[T, E any](
 	if err != nil {
 		return nil, err
 	}
-	all := make([]E, len(found))
+	shown := make([]E, len(found))
 	for i, item := range found {
-		all[i] = show(item)
+		shown[i] = show(item)
 	}
-	return all, nil
+	return shown, nil
 }
 
-func (f *Fabric) exportAddresses(ctx context.Context, s Subscriber, e *Export) (err error) {
+func (f *Fabric) exportAddresses(ctx context.Context, s Subscriber, e *Export) error {
 	// Unlike a list, this includes the addresses of a disabled subscriber.
-	_, all, err := f.Subscribers.store.SubscriberWithAddresses(ctx, s.ProjectID, s.ID)
-	e.Addresses = make([]ExportedAddress, len(all))
-	for i, a := range all {
-		e.Addresses[i] = ExportedAddress{a.ID, a.Path(), a.DisplayName, a.Channels, a.Created}
+	_, addresses, err := f.Subscribers.store.SubscriberWithAddresses(ctx, s.ProjectID, s.ID)
+	if err != nil {
+		return err
 	}
-	return err
+	e.Addresses = make([]ExportedAddress, len(addresses))
+	for i, a := range addresses {
+		e.Addresses[i] = ExportedAddress{
+			ID:          a.ID,
+			Address:     a.Path(),
+			DisplayName: a.DisplayName,
+			Channels:    a.Channels,
+			CreatedAt:   a.Created,
+		}
+	}
+	return nil
 }
 
 func (f *Fabric) exportLogins(ctx context.Context, s Subscriber, e *Export) (err error) {
 	e.Sessions, err = exported(ctx, s, f.Logins.store.ListLogins, func(l Login) ExportedLogin {
 		grants := make([]ExportedGrant, len(l.Grants))
 		for i, g := range l.Grants {
-			grants[i] = ExportedGrant{g.ClientID, g.ClientName, g.Scope, g.Created, g.Expires, Known(g.Revoked)}
+			grants[i] = ExportedGrant{
+				ClientID:   g.ClientID,
+				ClientName: g.ClientName,
+				Scope:      g.Scope,
+				CreatedAt:  g.Created,
+				ExpiresAt:  g.Expires,
+				RevokedAt:  Known(g.Revoked),
+			}
 		}
-		return ExportedLogin{l.ID, l.AMR, l.UserAgent, l.Address, l.Began, l.Expires, Known(l.Ended), grants}
+		return ExportedLogin{
+			ID:        l.ID,
+			AMR:       l.AMR,
+			UserAgent: l.UserAgent,
+			IPAddress: l.Address,
+			CreatedAt: l.Began,
+			ExpiresAt: l.Expires,
+			EndedAt:   Known(l.Ended),
+			Grants:    grants,
+		}
 	})
 	return err
 }
@@ -257,7 +305,15 @@ func (f *Fabric) exportConsents(ctx context.Context, s Subscriber, e *Export) (e
 
 func (f *Fabric) exportFamilies(ctx context.Context, s Subscriber, e *Export) (err error) {
 	e.RefreshTokens, err = exported(ctx, s, f.Tokens.store.ListFamilies, func(o Family) ExportedFamily {
-		return ExportedFamily{o.ID, o.ClientID, Known(o.Created), Known(o.Used), o.Refreshes, o.Expires, o.Revoked}
+		return ExportedFamily{
+			ID:          o.ID,
+			ClientID:    o.ClientID,
+			CreatedAt:   Known(o.Created),
+			RefreshedAt: Known(o.Used),
+			Refreshes:   o.Refreshes,
+			ExpiresAt:   o.Expires,
+			Revoked:     o.Revoked,
+		}
 	})
 	return err
 }
@@ -270,11 +326,11 @@ func (f *Fabric) exportDevices(ctx context.Context, s Subscriber, e *Export) (er
 }
 
 func (f *Fabric) exportPhones(ctx context.Context, s Subscriber, e *Export) (err error) {
-	e.SIPCredentials, err = exported(ctx, s,
-		func(ctx context.Context, _, id string, q page.Query) (page.Page[SIPCredential], error) {
-			return f.SIP.store.ListSIPCredentials(ctx, id, q)
-		}, func(c SIPCredential) ExportedSIPCredential {
-			return ExportedSIPCredential{c.ID, c.Username(), c.Created}
-		})
+	list := func(ctx context.Context, _, id string, q page.Query) (page.Page[SIPCredential], error) {
+		return f.SIP.store.ListSIPCredentials(ctx, id, q)
+	}
+	e.SIPCredentials, err = exported(ctx, s, list, func(c SIPCredential) ExportedSIPCredential {
+		return ExportedSIPCredential{ID: c.ID, Username: c.Username(), CreatedAt: c.Created}
+	})
 	return err
 }

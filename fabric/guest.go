@@ -84,8 +84,10 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 	}
 
 	t := by.token(Guest)
-	t.FamilyID, t.AddressIDs = newID(), ids
-	t.IssuedAt, t.ExpiresAt = began, ts.expiry(in.ExpireAt)
+	t.FamilyID = newID()
+	t.AddressIDs = ids
+	t.IssuedAt = began
+	t.ExpiresAt = ts.expiry(in.ExpireAt)
 	return ts.issue(t)
 }
 
@@ -106,6 +108,7 @@ func (ts *Tokens) CheckInvite(in InviteInput) error {
 	return errors.Join(errs...)
 }
 
+// badAddress is the error for an address that an invite cannot reach.
 func badAddress() error { return problem.BadParam("address_id", "Address is invalid") }
 
 // IssueInvite returns a token that reaches one address of the SAT's subscriber.
@@ -116,16 +119,21 @@ func (ts *Tokens) IssueInvite(ctx context.Context, sat Token, in InviteInput) (s
 
 	id, _ := canonical(in.AddressID)
 	a, err := ts.addresses.store.FindAddress(ctx, sat.ProjectID, id)
-	if err != nil && !errors.Is(err, problem.NotFound) {
+	if errors.Is(err, problem.NotFound) {
+		return "", badAddress()
+	}
+	if err != nil {
 		return "", fmt.Errorf("finding address: %w", err)
 	}
-	if err != nil || a.ResourceID != sat.SubscriberID {
+	if a.ResourceID != sat.SubscriberID {
 		return "", badAddress()
 	}
 
 	t := Issuer{ProjectID: sat.ProjectID, SAT: &sat}.token(Invite)
-	t.FamilyID, t.AddressIDs = sat.FamilyID, []string{a.ID}
-	t.IssuedAt, t.ExpiresAt = ts.now(), ts.expiry(in.ExpiresAt)
+	t.FamilyID = sat.FamilyID
+	t.AddressIDs = []string{a.ID}
+	t.IssuedAt = ts.now()
+	t.ExpiresAt = ts.expiry(in.ExpiresAt)
 	return ts.Seal(t)
 }
 
@@ -147,8 +155,10 @@ func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error)
 	}
 
 	t := Issuer{ProjectID: k.ProjectID, KeyID: k.ID}.token(Guest)
-	t.FamilyID, t.AddressIDs = newID(), []string{k.AddressID}
-	t.IssuedAt, t.ExpiresAt = began, began.Add(embedLifetime)
+	t.FamilyID = newID()
+	t.AddressIDs = []string{k.AddressID}
+	t.IssuedAt = began
+	t.ExpiresAt = began.Add(embedLifetime)
 	t.Embedded = true
 	if n == 0 || !k.Revoked.IsZero() || ts.Check(ctx, t) != nil {
 		return "", problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or revoked")

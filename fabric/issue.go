@@ -36,14 +36,27 @@ type Issuer struct {
 
 // token returns a token that is revoked together with its issuer.
 func (i Issuer) token(kind TokenKind) Token {
-	t := Token{Kind: kind, ProjectID: i.ProjectID, KeyID: i.KeyID, ClientID: i.ClientID, IssuerID: i.ClientID}
-	if i.SAT != nil {
-		t.SubscriberID, t.SessionID, t.GrantID = i.SAT.SubscriberID, i.SAT.SessionID, i.SAT.GrantID
-		t.ClientID, t.KeyID = i.SAT.ClientID, i.SAT.KeyID
-		t.IssuerID, t.ParentID = i.SAT.IssuerID, i.SAT.FamilyID
-		t.RootedAt = i.SAT.root()
+	if i.SAT == nil {
+		return Token{
+			Kind:      kind,
+			ProjectID: i.ProjectID,
+			KeyID:     i.KeyID,
+			ClientID:  i.ClientID,
+			IssuerID:  i.ClientID,
+		}
 	}
-	return t
+	return Token{
+		Kind:         kind,
+		ProjectID:    i.ProjectID,
+		SubscriberID: i.SAT.SubscriberID,
+		SessionID:    i.SAT.SessionID,
+		GrantID:      i.SAT.GrantID,
+		ClientID:     i.SAT.ClientID,
+		KeyID:        i.SAT.KeyID,
+		IssuerID:     i.SAT.IssuerID,
+		ParentID:     i.SAT.FamilyID,
+		RootedAt:     i.SAT.root(),
+	}
 }
 
 // A TokenPair holds an issued token and its refresh token.
@@ -68,10 +81,11 @@ type SubscriberTokenInput struct {
 // CheckSubscriber returns all errors in the input that can be found without the store.
 func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	errs := []error{
-		checkRequired("reference", in.Reference), in.Profile.check(),
-		ts.checkExpiry("expire_at", in.ExpireAt), ts.checkPlace(in.Ch, in.Region),
+		checkRequired("reference", in.Reference),
+		in.Profile.check(),
+		ts.checkExpiry("expire_at", in.ExpireAt),
+		ts.checkPlace(in.Ch, in.Region),
 	}
-
 	if _, ok := canonical(in.ApplicationID); !ok && in.ApplicationID != "" {
 		errs = append(errs, problem.BadParam("application_id", "application_id must be a UUID"))
 	}
@@ -152,9 +166,12 @@ func (ts *Tokens) IssueSubscriber(
 	}
 
 	t := by.token(SAT)
-	t.SubscriberID, t.FamilyID = s.ID, newID()
-	t.Scope, t.Binding = in.Scope, in.Fingerprint
-	t.IssuedAt, t.ExpiresAt = issuedAfter(began, s.Updated), ts.expiry(in.ExpireAt)
+	t.SubscriberID = s.ID
+	t.FamilyID = newID()
+	t.Scope = in.Scope
+	t.Binding = in.Fingerprint
+	t.IssuedAt = issuedAfter(began, s.Updated)
+	t.ExpiresAt = ts.expiry(in.ExpireAt)
 	if in.ApplicationID != "" {
 		t.ClientID = in.ApplicationID
 	}
@@ -189,6 +206,7 @@ func issuedAfter(began, change time.Time) time.Time {
 	return change.Add(time.Microsecond)
 }
 
+// expiry returns the requested expiry of a token, or the usual one if none is requested.
 func (ts *Tokens) expiry(at *int64) time.Time {
 	if at == nil {
 		return ts.now().Add(TokenLifetime)
@@ -199,25 +217,26 @@ func (ts *Tokens) expiry(at *int64) time.Time {
 // issue seals a SAT or guest token and its refresh token. A SAT with RefreshingScope that is not
 // bound to a key lives for at most unboundLifetime.
 func (ts *Tokens) issue(t Token) (TokenPair, error) {
-	r := t
-	r.Kind, t.Generation = Refresh, 0
-	r.ExpiresAt = t.ExpiresAt.Add(refreshMargin)
+	refreshToken := t
+	refreshToken.Kind = Refresh
+	refreshToken.ExpiresAt = t.ExpiresAt.Add(refreshMargin)
 
-	if unbound := t.IssuedAt.Add(unboundLifetime); slices.Contains(t.Scope, RefreshingScope) &&
-		t.Binding == "" && t.ExpiresAt.After(unbound) {
-		t.ExpiresAt = unbound
+	t.Generation = 0
+	if slices.Contains(t.Scope, RefreshingScope) && t.Binding == "" {
+		latest := t.IssuedAt.Add(unboundLifetime)
+		if t.ExpiresAt.After(latest) {
+			t.ExpiresAt = latest
+		}
 	}
 
 	access, err := ts.Seal(t)
 	if err != nil {
 		return TokenPair{}, err
 	}
-
-	refresh, err := ts.Seal(r)
+	refresh, err := ts.Seal(refreshToken)
 	if err != nil {
 		return TokenPair{}, err
 	}
-
 	return TokenPair{SubscriberID: t.SubscriberID, Access: access, Refresh: refresh}, nil
 }
 

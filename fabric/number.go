@@ -113,11 +113,11 @@ func (ns *PhoneNumbers) Delete(ctx context.Context, projectID, id string) error 
 // number, or nothing takes its calls, AddressFor returns problem.NotFound.
 func (ns *PhoneNumbers) AddressFor(ctx context.Context, number string) (Address, error) {
 	n, err := ns.store.FindNumberByDigits(ctx, number)
-	if err == nil && n.ResourceID == "" {
-		err = problem.NoSuch("phone route")
-	}
 	if err != nil {
 		return Address{}, err
+	}
+	if n.ResourceID == "" {
+		return Address{}, problem.NoSuch("phone route")
 	}
 	return ns.addresses.first(ctx, n.ProjectID, n.ResourceID)
 }

@@ -204,13 +204,17 @@ func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (
 		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == lost })
 		online = i >= 0
 		if online {
-			a.Sockets[i].ID, a.Sockets[i].Node, a.Sockets[i].Until = socket, ps.c.Node, onlineUntil(t, now)
+			resumed := &a.Sockets[i]
+			resumed.ID = socket
+			resumed.Node = ps.c.Node
+			resumed.Until = onlineUntil(t, now)
 		}
 		return nil
 	})
 	return online, err
 }
 
+// onlineUntil returns the time, in microseconds, until which a socket is online without renewal.
 func onlineUntil(t Token, now time.Time) int64 {
 	return min(now.Add(onlineFor).UnixMicro(), t.ExpiresAt.UnixMicro())
 }

@@ -39,16 +39,20 @@ func (ss *Subscribers) FindReferred(ctx context.Context, projectID, reference st
 	return ss.findByReference(ctx, projectID, reference)
 }
 
+// findByReference returns the subscriber with a reference or, if there is none, with this email.
 func (ss *Subscribers) findByReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	s, err := ss.store.FindSubscriberByReference(ctx, projectID, reference)
-	if errors.Is(err, problem.NotFound) {
-		if email := NormalizeEmail(reference); isEmail(email) {
-			return ss.store.FindSubscriberByEmail(ctx, projectID, email)
-		}
+	if !errors.Is(err, problem.NotFound) {
+		return s, err
 	}
-	return s, err
+	if email := NormalizeEmail(reference); isEmail(email) {
+		return ss.store.FindSubscriberByEmail(ctx, projectID, email)
+	}
+	return Subscriber{}, err
 }
 
+// createByReference creates a subscriber with the reference in in. If another caller has created it
+// in the meantime, it returns problem.Conflict.
 func (ss *Subscribers) createByReference(
 	ctx context.Context, projectID string, in SubscriberTokenInput,
 ) (Subscriber, error) {

@@ -66,13 +66,16 @@ func (sip *SIP) FindAccount(ctx context.Context, projectID, owner, id string) (S
 	}
 	c, err := sip.store.FindSIPCredential(ctx, projectID, owner, id)
 	if err != nil {
-		return c, err
+		return SIPCredential{}, err
 	}
 	active, err := sip.hasActiveOwner(ctx, c)
-	if err == nil && !active {
-		err = problem.NoSuch("SIP credentials")
+	if err != nil {
+		return SIPCredential{}, err
 	}
-	return c, err
+	if !active {
+		return SIPCredential{}, problem.NoSuch("SIP credentials")
+	}
+	return c, nil
 }
 
 // hasActiveOwner reports whether the subscriber of credentials exists and is not disabled.
@@ -81,7 +84,10 @@ func (sip *SIP) hasActiveOwner(ctx context.Context, c SIPCredential) (bool, erro
 	if errors.Is(err, problem.NotFound) {
 		return false, nil
 	}
-	return err == nil && !s.Disabled, err
+	if err != nil {
+		return false, err
+	}
+	return !s.Disabled, nil
 }
 
 // openPassword returns the password of credentials, or "" if they have none.
@@ -90,5 +96,8 @@ func (sip *SIP) openPassword(c SIPCredential) (string, error) {
 		return "", nil
 	}
 	secrets, err := sip.openSecrets(c.ID, c.Secrets)
-	return secrets.Text("password"), err
+	if err != nil {
+		return "", err
+	}
+	return secrets.Text("password"), nil
 }

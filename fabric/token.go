@@ -270,10 +270,12 @@ func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	if raw == "" {
 		return problem.Missing("token")
 	}
-	if k, err := ts.embedKeys.Find(ctx, raw); err == nil && k.ProjectID == projectID {
-		return ts.embedKeys.Revoke(ctx, k)
-	} else if err != nil && !errors.Is(err, problem.Forbidden) {
+	k, err := ts.embedKeys.Find(ctx, raw)
+	if err != nil && !errors.Is(err, problem.Forbidden) {
 		return err
+	}
+	if err == nil && k.ProjectID == projectID {
+		return ts.embedKeys.Revoke(ctx, k)
 	}
 
 	t, ok := ts.Inspect(raw, SAT, Guest, Invite, Refresh)

@@ -57,19 +57,20 @@ func (rs *Resources) Deploy(
 // deployCurrent copies the current document of r to v. meant is the version that the caller
 // expects. If the document has another version, deployCurrent returns an error.
 func deployCurrent(r Resource, meant int64, v *Version) error {
-	var is int64
-	if err := json.Unmarshal(r.Fields[versionField], &is); err != nil {
+	var current int64
+	if err := json.Unmarshal(r.Fields[versionField], &current); err != nil {
 		return fmt.Errorf("reading version: %w", err)
 	}
-	if meant != is {
+	if meant != current {
 		return &problem.Error{
 			Kind:    problem.Invalid,
 			Code:    "document_version_mismatch",
 			Param:   versionField,
-			Message: fmt.Sprintf("%s must be %d, the current one", versionField, is),
+			Message: fmt.Sprintf("%s must be %d, the current one", versionField, current),
 		}
 	}
-	v.DocumentVersion, v.Fields = is, r.Fields
+	v.DocumentVersion = current
+	v.Fields = r.Fields
 	return nil
 }
 
@@ -90,8 +91,12 @@ func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) err
 			Message: param + " is not a version of this resource",
 		}
 	}
-	v.DocumentVersion, v.Fields = old.DocumentVersion, old.Fields
-	return err
+	if err != nil {
+		return err
+	}
+	v.DocumentVersion = old.DocumentVersion
+	v.Fields = old.Fields
+	return nil
 }
 
 // ListVersions returns a page of the deployed versions of a resource.

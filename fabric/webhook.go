@@ -169,7 +169,8 @@ func (ws *Webhooks) Update(
 		old := w
 		in.apply(&w)
 		if w.URL != old.URL || w.Enabled != old.Enabled {
-			w.Failures, w.Rests = 0, time.Time{}
+			w.Failures = 0
+			w.Rests = time.Time{}
 		}
 		w.Updated = later(ws.now(), old.Updated.Add(time.Microsecond))
 		return ws.store.UpdateWebhook(ctx, w, old.Updated)
@@ -210,14 +211,16 @@ func (ws *Webhooks) SigningKeys(ctx context.Context, projectID string) (SigningK
 	if !ok {
 		return SigningKeys{}, problem.NoSuch("project")
 	}
-	all, err := ws.store.ListSigningKeys(ctx, projectID)
-	if err == nil && len(all) == 0 {
-		all, err = ws.firstSigningKey(ctx, projectID)
-	}
+	stored, err := ws.store.ListSigningKeys(ctx, projectID)
 	if err != nil {
 		return SigningKeys{}, err
 	}
-	return ws.openSigningKeys(all)
+	if len(stored) == 0 {
+		if stored, err = ws.firstSigningKey(ctx, projectID); err != nil {
+			return SigningKeys{}, err
+		}
+	}
+	return ws.openSigningKeys(stored)
 }
 
 // firstSigningKey creates the first key of a project. Only one of several concurrent callers
@@ -233,12 +236,18 @@ func (ws *Webhooks) firstSigningKey(ctx context.Context, projectID string) ([]Si
 	return ws.store.ListSigningKeys(ctx, projectID)
 }
 
-func (ws *Webhooks) newSigningKey(projectID string, starts time.Time) (k SigningKey, err error) {
+// newSigningKey returns a key with a new secret.
+func (ws *Webhooks) newSigningKey(projectID string, starts time.Time) (SigningKey, error) {
 	var random [32]byte
 	rand.Read(random[:])
-	k = SigningKey{ID: newID(), ProjectID: projectID, Created: ws.now(), Starts: starts}
-	k.Sealed, err = ws.c.Ring.SealSecret(SigningKeySecretName(k.ID), []byte("PSK"+hex.EncodeToString(random[:])))
-	return k, err
+	secret := "PSK" + hex.EncodeToString(random[:])
+	k := SigningKey{ID: newID(), ProjectID: projectID, Created: ws.now(), Starts: starts}
+	sealed, err := ws.c.Ring.SealSecret(SigningKeySecretName(k.ID), []byte(secret))
+	if err != nil {
+		return SigningKey{}, err
+	}
+	k.Sealed = sealed
+	return k, nil
 }
 
 // SigningKeySecretName returns the name under which a signing key is sealed.
@@ -259,17 +268,25 @@ func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error)
 	if s.Current == nil {
 		return s, errors.New("no signing key is active yet")
 	}
-	s.CurrentSecret, err = ws.openSigningKey(*s.Current)
-	if err == nil && s.Next != nil {
-		s.NextSecret, err = ws.openSigningKey(*s.Next)
+	if s.CurrentSecret, err = ws.openSigningKey(*s.Current); err != nil {
+		return SigningKeys{}, err
 	}
-
-	return s, err
+	if s.Next == nil {
+		return s, nil
+	}
+	if s.NextSecret, err = ws.openSigningKey(*s.Next); err != nil {
+		return SigningKeys{}, err
+	}
+	return s, nil
 }
 
+// openSigningKey returns the secret of a key.
 func (ws *Webhooks) openSigningKey(k SigningKey) (string, error) {
 	secret, err := ws.c.Ring.OpenSecret(SigningKeySecretName(k.ID), k.Sealed)
-	return string(secret), err
+	if err != nil {
+		return "", err
+	}
+	return string(secret), nil
 }
 
 // RotateSigningKey creates a key that starts signing after an overlap. If the overlap is 0, for

@@ -30,25 +30,33 @@ const (
 
 // algorithms lists the signing uses, each with its hash and how to generate keys. Signing,
 // verification, the JWKS and the metadata all use this list.
+//
+// RS256 and PS256 have separate keys, because a key is used with only one algorithm (RFC 7517,
+// section 4.4).
 var algorithms = []algorithm{
-	{RS256, crypto.SHA256, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }},
-	{ES256, crypto.SHA256, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }},
-	{PS256, crypto.SHA256, func() (crypto.Signer, error) {
-		return rsa.GenerateKey(rand.Reader, 2048)
-	}}, // a separate key, since a key is used with only one algorithm (RFC 7517, section 4.4)
-	{EdDSA, crypto.SHA512, func() (crypto.Signer, error) {
-		_, key, err := ed25519.GenerateKey(rand.Reader)
-		return key, err
-	}},
+	{RS256, crypto.SHA256, generateRSA},
+	{ES256, crypto.SHA256, generateP256},
+	{PS256, crypto.SHA256, generateRSA},
+	{EdDSA, crypto.SHA512, generateEd25519},
 }
 
 type algorithm struct {
-	use  Use
-	hash crypto.Hash
-	make func() (crypto.Signer, error)
+	use      Use
+	hash     crypto.Hash
+	generate func() (crypto.Signer, error)
 }
 
-func find(use Use) (algorithm, bool) {
+func generateRSA() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }
+
+func generateP256() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+func generateEd25519() (crypto.Signer, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	return key, err
+}
+
+// algorithmOf returns the algorithm of a use for signing.
+func algorithmOf(use Use) (algorithm, bool) {
 	i := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.use == use })
 	if i < 0 {
 		return algorithm{}, false
@@ -78,11 +86,11 @@ var signatures = func() (all []jose.SignatureAlgorithm) {
 
 // generate returns a new private key for an algorithm.
 func generate(use Use) (crypto.Signer, error) {
-	a, ok := find(use)
+	a, ok := algorithmOf(use)
 	if !ok {
 		return nil, fmt.Errorf("creating key: unknown algorithm %q", use)
 	}
-	key, err := a.make()
+	key, err := a.generate()
 	if err != nil {
 		return nil, fmt.Errorf("creating %s key: %w", use, err)
 	}
@@ -92,7 +100,7 @@ func generate(use Use) (crypto.Signer, error) {
 // HalfHash hashes token with the algorithm's hash function, and returns the left half in base64url,
 // as required in ID tokens (OpenID Connect Core, section 3.1.3.6).
 func (u Use) HalfHash(token string) string {
-	a, ok := find(u)
+	a, ok := algorithmOf(u)
 	if !ok {
 		return ""
 	}

@@ -95,15 +95,17 @@ type Config struct {
 	Publish time.Duration
 }
 
-func (c *Config) fill() {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
+// setDefaults sets the fields that are not set to their defaults.
+func (c *Config) setDefaults() {
+	if c.SigningRotation <= 0 {
+		c.SigningRotation = 720 * time.Hour
 	}
-	def(&c.SigningRotation, 720*time.Hour)
-	def(&c.SealingRotation, 24*time.Hour)
-	def(&c.Publish, time.Hour)
+	if c.SealingRotation <= 0 {
+		c.SealingRotation = 24 * time.Hour
+	}
+	if c.Publish <= 0 {
+		c.Publish = time.Hour
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -165,8 +167,9 @@ func Read(ctx context.Context, c Config) (*Ring, error) {
 	return r, r.Sync(ctx)
 }
 
+// newRing returns a ring that has read nothing yet.
 func newRing(c Config) (*Ring, error) {
-	c.fill()
+	c.setDefaults()
 	only, err := newRoot(c.Master, false)
 	if err != nil {
 		return nil, err

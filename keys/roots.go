@@ -36,6 +36,7 @@ type root struct {
 	shared *vault // seals secrets; see SealSecret
 }
 
+// newRoot derives the keys from a master key.
 func newRoot(master []byte, leaked bool) (root, error) {
 	ring, err := newVault(master)
 	if err != nil {
@@ -46,7 +47,10 @@ func newRoot(master []byte, leaked bool) (root, error) {
 		return root{}, fmt.Errorf("deriving key: %w", err)
 	}
 	shared, err := newVault(key)
-	return root{key: master, leaked: leaked, master: ring, shared: shared}, err
+	if err != nil {
+		return root{}, err
+	}
+	return root{key: master, leaked: leaked, master: ring, shared: shared}, nil
 }
 
 // FindMasters returns the master keys of the installation in store. candidates are the keys that
@@ -66,7 +70,8 @@ func FindMasters(ctx context.Context, store MasterStore, candidates ...[]byte) (
 	}
 
 	newest := records[len(records)-1]
-	i := slices.IndexFunc(candidates, func(key []byte) bool { return Fingerprint(key) == newest.Fingerprint })
+	isNewest := func(key []byte) bool { return Fingerprint(key) == newest.Fingerprint }
+	i := slices.IndexFunc(candidates, isNewest)
 	if i < 0 {
 		return Masters{}, fmt.Errorf("opening key ring, whose master key has the fingerprint %s: %w",
 			newest.Fingerprint, ErrMaster)
@@ -212,8 +217,8 @@ var errRotated = errors.New("the master key has just been replaced; run the comm
 // openAny opens a secret with the first root whose vault can open it. The function of returns the
 // vault of a root.
 func openAny(all []root, of func(root) *vault, sealed, name string) (secret []byte, err error) {
-	for _, x := range all {
-		if secret, err = of(x).open(sealed, name); err == nil {
+	for _, r := range all {
+		if secret, err = of(r).open(sealed, name); err == nil {
 			return secret, nil
 		}
 	}

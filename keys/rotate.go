@@ -24,37 +24,38 @@ func (r *Ring) Rotate(ctx context.Context, use Use, unpublished bool) (Record, e
 	}
 
 	s := r.latest.Load()
-	current, _ := s.find(use, Current)
 	next, ok := s.find(use, Next)
 	if !ok {
 		return Record{}, problem.New(problem.NotFound, "not_found", "no next %s key", use)
 	}
-
 	if err := s.closed[next.Kid]; err != nil {
 		return Record{}, err
 	}
-
 	if !unpublished {
 		if err := r.checkPublished(ctx, next); err != nil {
 			return Record{}, err
 		}
 	}
 
-	after, err := r.create(ctx, use, Next)
+	successor, err := r.create(ctx, use, Next)
 	if err != nil {
 		return Record{}, err
 	}
-	rise := r.promoted(next)
-	return rise.To, r.change(ctx, []Move{r.ended(current, Retired), rise}, after)
+	current, _ := s.find(use, Current)
+	promoted := r.promotion(next)
+	if err := r.change(ctx, []Move{r.retirement(current), promoted}, successor); err != nil {
+		return Record{}, err
+	}
+	return promoted.To, nil
 }
 
 // checkPublished returns an error if next has not been published for long enough, or if checkClock
 // returns one.
 func (r *Ring) checkPublished(ctx context.Context, next Record) error {
-	if from := next.Created.Add(r.c.Publish); r.c.Now().Before(from) {
+	if known := next.Created.Add(r.c.Publish); r.c.Now().Before(known) {
 		return problem.New(problem.Conflict, "not_published",
 			"the next %s key was published at %s; verifiers may not know it until %s",
-			next.Use, formatTime(next.Created), formatTime(from))
+			next.Use, formatTime(next.Created), formatTime(known))
 	}
 	return r.checkClock(ctx)
 }
@@ -93,6 +94,8 @@ func (r *Ring) Retire(ctx context.Context, kid string) (err error) {
 	return err
 }
 
+// revoke is one attempt of Retire. It returns problem.Conflict if another node changes the ring at
+// the same time.
 func (r *Ring) revoke(ctx context.Context, kid string) error {
 	s := r.latest.Load()
 	i := slices.IndexFunc(s.records, func(rec Record) bool { return rec.Kid == kid })
@@ -101,8 +104,12 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 	}
 	rec := s.records[i]
 
-	moves := []Move{r.ended(rec, Revoked)}
-	fill := rec.State // the state of the key to create
+	revoked := Move{From: rec.State, To: rec}
+	revoked.To.State = Revoked
+	revoked.To.Retired = r.c.Now()
+	revoked.To.Sealed = ""
+	moves := []Move{revoked}
+	missing := rec.State // the state of the key to create
 	switch rec.State {
 	case Revoked:
 		return nil
@@ -110,34 +117,34 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 		return r.change(ctx, moves)
 	case Current:
 		if next, ok := s.find(rec.Use, Next); ok && s.closed[next.Kid] == nil {
-			moves, fill = append(moves, r.promoted(next)), Next
+			moves = append(moves, r.promotion(next))
+			missing = Next
 		}
 	}
 
-	made, err := r.create(ctx, rec.Use, fill)
-	switch {
-	case err == nil:
-		return r.change(ctx, moves, made)
-	case fill == Current:
+	created, err := r.create(ctx, rec.Use, missing)
+	if err == nil {
+		return r.change(ctx, moves, created)
+	}
+	if missing == Current {
 		return err
 	}
 	return r.change(ctx, moves) // revoke anyway; Tend creates the next key later
 }
 
-// promoted returns the move that makes a next key the current key.
-func (r *Ring) promoted(next Record) Move {
-	next.State, next.Activated = Current, r.c.Now()
-	return Move{Next, next}
+// promotion returns the move that makes a next key the current key.
+func (r *Ring) promotion(next Record) Move {
+	next.State = Current
+	next.Activated = r.c.Now()
+	return Move{From: Next, To: next}
 }
 
-// ended returns the move that changes a key's state to end: Retired or Revoked.
-func (r *Ring) ended(rec Record, end State) Move {
-	from := rec.State
-	rec.State, rec.Retired = end, r.c.Now()
-	if end == Revoked {
-		rec.Sealed = ""
-	}
-	return Move{from, rec}
+// retirement returns the move that retires the current key.
+func (r *Ring) retirement(current Record) Move {
+	before := current.State
+	current.State = Retired
+	current.Retired = r.c.Now()
+	return Move{From: before, To: current}
 }
 
 // change applies moves, adds keys, and then reads the ring again.
@@ -208,7 +215,8 @@ func (r *Ring) complete(ctx context.Context) error {
 		return nil
 	}
 
-	secrets, errs := make([][]byte, len(added)), make([]error, len(added))
+	secrets := make([][]byte, len(added))
+	errs := make([]error, len(added))
 	var making sync.WaitGroup
 	for i, rec := range added {
 		making.Go(func() { secrets[i], errs[i] = r.secret(ctx, rec.Use) })

@@ -28,32 +28,35 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading key ring: %w", err)
 	}
+	fromNewerVersion := func(rec Record) bool { return !slices.Contains(Uses(), rec.Use) }
 	s := &snapshot{
-		version: version, records: slices.DeleteFunc(records, func(rec Record) bool {
-			return !slices.Contains(Uses(), rec.Use)
-		}), // omit keys from a newer version of selvage
-		signers: make(map[string]*signer), roots: make(map[string][]byte), makers: make(map[Use]Record),
-		closed: make(map[string]error),
+		version: version,
+		records: slices.DeleteFunc(records, fromNewerVersion),
+		signers: make(map[string]*signer),
+		roots:   make(map[string][]byte),
+		makers:  make(map[Use]Record),
+		closed:  make(map[string]error),
 	}
 
-	for i, o := range r.openAll(ctx, s.records) {
+	for i, opened := range r.openAll(ctx, s.records) {
 		rec := s.records[i]
 		switch {
-		case o.err != nil:
-			s.closed[rec.Kid] = o.err
-			continue
-		case o.signer != nil:
-			s.signers[rec.Kid] = o.signer
-		case o.root != nil:
-			s.roots[rec.Kid] = o.root
-		default:
-			continue
+		case opened.err != nil:
+			s.closed[rec.Kid] = opened.err
+		case opened.signer != nil:
+			s.signers[rec.Kid] = opened.signer
+			s.offer(rec)
+		case opened.root != nil:
+			s.roots[rec.Kid] = opened.root
+			s.offer(rec)
 		}
-		s.offer(rec)
 	}
 
 	s.jwks, err = s.document(r.c.Publish)
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // unsealed is an opened key, or the error from opening it. For a revoked key, it is the zero value.
@@ -66,22 +69,23 @@ type unsealed struct {
 // openAll opens keys concurrently. Parsing private keys takes most of the startup time, and a
 // Custody may request each key over a network.
 func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
-	all, old := make([]unsealed, len(records)), r.latest.Load()
+	opened := make([]unsealed, len(records))
+	previous := r.latest.Load()
 	var opening sync.WaitGroup
 	for i, rec := range records {
 		if rec.State != Revoked {
-			opening.Go(func() { all[i] = r.open(ctx, old, rec) })
+			opening.Go(func() { opened[i] = r.open(ctx, previous, rec) })
 		}
 	}
 	opening.Wait()
-	return all
+	return opened
 }
 
-// open opens a key. If it is a signing key that is open in old, the previous snapshot, open returns
-// that one.
-func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
-	if old != nil && old.signers[rec.Kid] != nil {
-		return unsealed{signer: old.signers[rec.Kid]}
+// open opens a key. If it is a signing key that is open in the previous snapshot, open returns that
+// one.
+func (r *Ring) open(ctx context.Context, previous *snapshot, rec Record) unsealed {
+	if previous != nil && previous.signers[rec.Kid] != nil {
+		return unsealed{signer: previous.signers[rec.Kid]}
 	}
 
 	secret, err := openAny(*r.roots.Load(), func(x root) *vault { return x.master }, rec.Sealed, rec.Kid)
@@ -104,13 +108,17 @@ func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 // offer makes rec the key for signing or sealing if it is current. If the current key cannot be
 // opened, the most recently retired key is used instead.
 func (s *snapshot) offer(rec Record) {
-	best, ok := s.makers[rec.Use]
-	switch {
-	case rec.State == Current:
-	case rec.State != Retired || ok && (best.State == Current || best.Retired.After(rec.Retired)):
+	if rec.State == Current {
+		s.makers[rec.Use] = rec
 		return
 	}
-	s.makers[rec.Use] = rec
+	if rec.State != Retired {
+		return
+	}
+	best, ok := s.makers[rec.Use]
+	if !ok || best.State != Current && !best.Retired.After(rec.Retired) {
+		s.makers[rec.Use] = rec
+	}
 }
 
 // find returns the key with the given use and state. state must be Current or Next, because a use

@@ -19,7 +19,8 @@ const pollEvery = time.Second
 func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	made, trouble := r.latest.Load().makers, ""
+	makers := r.latest.Load().makers
+	trouble := "" // the last error that was logged
 	for {
 		err := r.Tend(ctx)
 		if ctx.Err() != nil {
@@ -27,9 +28,9 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 		}
 		trouble = logTrouble(log, trouble, err)
 
-		before := made
-		made = r.latest.Load().makers
-		for use, rec := range made {
+		before := makers
+		makers = r.latest.Load().makers
+		for use, rec := range makers {
 			if rec.Kid != before[use].Kid {
 				log.Info("a new key is in use", "use", use, "kid", rec.Kid, "before", before[use].Kid)
 			}
@@ -75,7 +76,8 @@ func (r *Ring) Tend(ctx context.Context) error {
 	if !paused {
 		err := r.step(ctx, now)
 		r.mu.Lock()
-		r.stuck, r.retry = err, time.Time{}
+		r.stuck = err
+		r.retry = time.Time{}
 		if err != nil {
 			r.retry = now.Add(retryEvery)
 		}
@@ -88,6 +90,7 @@ func (r *Ring) Tend(ctx context.Context) error {
 // keys is expensive.
 const retryEvery = 10 * time.Second
 
+// step takes all steps that are due. Conflicts with other nodes are no errors.
 func (r *Ring) step(ctx context.Context, now time.Time) error {
 	errs := []error{r.complete(ctx)}
 	for _, use := range Uses() {
@@ -124,10 +127,7 @@ func (r *Ring) due(use Use, now time.Time) bool {
 
 // hasRetiredBefore reports whether any key was retired before the given time.
 func (s *snapshot) hasRetiredBefore(before time.Time) bool {
-	for _, rec := range s.records {
-		if rec.State == Retired && rec.Retired.Before(before) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.records, func(rec Record) bool {
+		return rec.State == Retired && rec.Retired.Before(before)
+	})
 }

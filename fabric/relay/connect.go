@@ -113,8 +113,10 @@ func (s *socket) setAuthenticated(caller, id string, token fabric.Token, heard i
 	s.relay.connected.Add(1)
 	s.conn.SetReadLimit(maxMessage)
 	s.mu.Lock()
-	s.caller, s.id = caller, id
-	s.token, s.heard = token, heard
+	s.caller = caller
+	s.id = id
+	s.token = token
+	s.heard = heard
 	s.mu.Unlock()
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
@@ -122,6 +124,7 @@ func (s *socket) setAuthenticated(caller, id string, token fabric.Token, heard i
 	s.relay.readers.add(s, token)
 }
 
+// tooMany is the error for a holder of a token that has opened too many sockets.
 func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
 
 // reauthenticate serves signalwire.reauthenticate. It replaces the token with a newer token for the

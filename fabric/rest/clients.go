@@ -85,10 +85,13 @@ func (a clientAPI) show(c idp.Client) clientResponse {
 // find serves GET /api/fabric/clients/{id}. Clients of other projects are not found.
 func (a clientAPI) find(r *http.Request, by fabric.Issuer) (idp.Client, error) {
 	c, err := a.provider.Clients.Find(r.Context(), r.PathValue("id"))
-	if err == nil && c.ProjectID != by.ProjectID {
-		err = problem.NoSuch("client")
+	if err != nil {
+		return idp.Client{}, err
 	}
-	return c, err
+	if c.ProjectID != by.ProjectID {
+		return idp.Client{}, problem.NoSuch("client")
+	}
+	return c, nil
 }
 
 // list serves GET /api/fabric/clients.

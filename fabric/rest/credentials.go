@@ -68,34 +68,51 @@ func challenging(challenge string, h web.Handler) web.Handler {
 	}
 }
 
+// issuer returns the sender of a request, who must have one of the scopes.
 func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, error) {
-	if projectID, key, ok := web.Basic(r); ok {
-		k, err := c.fabric.APIKeys.Authenticate(r.Context(), projectID, key)
-		if err == nil {
-			audit.As(r.Context(), audit.APIKey, k.ID)
-			err = c.allowed(r, k.ProjectID, k.ID, k.Has(scopes...), scopes)
-		}
-		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(key)}, err
+	if projectID, secret, ok := web.Basic(r); ok {
+		return c.keyIssuer(r, projectID, secret, scopes)
 	}
-
-	raw, ok := web.AccessToken(r)
-	if !ok {
-		return fabric.Issuer{}, problem.NoCredentials().Telling("neither an API key nor a token was sent")
+	if raw, ok := web.AccessToken(r); ok {
+		return c.serviceIssuer(r, raw, scopes)
 	}
+	return fabric.Issuer{}, problem.NoCredentials().Telling("neither an API key nor a token was sent")
+}
 
-	// A service token is either sealed or a JWT. access opens both.
+// keyIssuer returns the project of an API key.
+func (c *credentials) keyIssuer(
+	r *http.Request, projectID, secret string, scopes []fabric.Scope,
+) (fabric.Issuer, error) {
+	k, err := c.fabric.APIKeys.Authenticate(r.Context(), projectID, secret)
+	if err != nil {
+		return fabric.Issuer{}, err
+	}
+	audit.As(r.Context(), audit.APIKey, k.ID)
+	if err := c.allowed(r, k.ProjectID, k.ID, k.Has(scopes...), scopes); err != nil {
+		return fabric.Issuer{}, err
+	}
+	return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(secret)}, nil
+}
+
+// serviceIssuer returns the client of a service token. The token is either sealed or a JWT, and access
+// opens both.
+func (c *credentials) serviceIssuer(r *http.Request, raw string, scopes []fabric.Scope) (fabric.Issuer, error) {
 	since := c.fabric.Tokens.Known()
 	t, err := c.access(r.Context(), raw)
-	if err == nil {
-		err = c.confirm(r, raw, t)
+	if err != nil {
+		return fabric.Issuer{}, err
 	}
-	if err == nil {
-		audit.As(r.Context(), audit.Client, t.ClientID)
-		err = c.allowed(r, t.ProjectID, cmp.Or(t.ClientID, t.SubscriberID), t.Kind == fabric.Service &&
-			t.Has(scopes...), scopes)
+	if err := c.confirm(r, raw, t); err != nil {
+		return fabric.Issuer{}, err
 	}
 
-	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights(since)}, err
+	audit.As(r.Context(), audit.Client, t.ClientID)
+	sender := cmp.Or(t.ClientID, t.SubscriberID)
+	hasScope := t.Kind == fabric.Service && t.Has(scopes...)
+	if err := c.allowed(r, t.ProjectID, sender, hasScope, scopes); err != nil {
+		return fabric.Issuer{}, err
+	}
+	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights(since)}, nil
 }
 
 // allowed returns problem.NoCredentials unless ok is true. If the request attempted a change that

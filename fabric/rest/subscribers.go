@@ -179,10 +179,13 @@ func (a subscriberAPI) putClaims(r *http.Request, by fabric.Issuer) (s fabric.Su
 // cannot open recordings, so their export shows shortened recording Sids.
 func (a subscriberAPI) export(r *http.Request, by fabric.Issuer) (fabric.Export, error) {
 	e, err := a.fabric.ExportSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"))
-	if err == nil && !by.Rights.Has(fabric.Voice) {
+	if err != nil {
+		return fabric.Export{}, err
+	}
+	if !by.Rights.Has(fabric.Voice) {
 		e.HideSids()
 	}
-	return e, err
+	return e, nil
 }
 
 // erase serves POST /api/fabric/resources/subscribers/{id}/erase. It also deletes recordings,
