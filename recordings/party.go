@@ -84,9 +84,9 @@ const minNational = 7
 
 // NationalTails returns the possible tails of the same number without its country code, which has
 // up to three digits. Switches may write numbers in this form.
-func NationalTails(tail string) (all []string) {
+func NationalTails(tail string) (tails []string) {
 	for n := max(minNational, len(tail)-3); n < len(tail); n++ {
-		all = append(all, tail[:n])
+		tails = append(tails, tail[:n])
 	}
-	return all
+	return tails
 }

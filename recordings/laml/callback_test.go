@@ -120,16 +120,16 @@ func (a *app) await(t *testing.T, n int) []callback {
 func (s *server) idle(t *testing.T) []recordings.Delivery {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
-		all, err := s.rules.Callbacks().List(t.Context(), s.project, "", page.Query{Size: 100})
+		found, err := s.rules.Callbacks().List(t.Context(), s.project, "", page.Query{Size: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
 		pending := func(d recordings.Delivery) bool { return d.State == deliver.Pending }
-		if !slices.ContainsFunc(all.Items, pending) {
-			return all.Items
+		if !slices.ContainsFunc(found.Items, pending) {
+			return found.Items
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("deliveries are still pending: %+v", all.Items)
+			t.Fatalf("deliveries are still pending: %+v", found.Items)
 		}
 	}
 }

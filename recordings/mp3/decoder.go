@@ -11,8 +11,8 @@ const maxBack = 511
 // A decoder decodes consecutive frames. It never fails. Frames that cannot be decoded are silent.
 type decoder struct {
 	*tables
-	bands    bands
-	rateBits int // sampling frequency for which bands is set, together with version
+	bands   bands
+	rateKey int // version and sampling frequency for which bands is set, or -1
 
 	kept []byte // last bytes of the main data of earlier frames
 	data []byte // main data of the frame
@@ -24,7 +24,7 @@ type decoder struct {
 	out     [2][32]float32
 }
 
-func newDecoder() *decoder { return &decoder{tables: decoding(), rateBits: -1} }
+func newDecoder() *decoder { return &decoder{tables: decoding(), rateKey: -1} }
 
 // forget drops the data of earlier frames. It is called if the next frame does not directly follow
 // the last one.
@@ -33,8 +33,9 @@ func (d *decoder) forget() { d.kept = d.kept[:0] }
 // frame decodes a frame. It appends its samples to out, interleaved for the given number of
 // channels.
 func (d *decoder) frame(h header, frame []byte, channels int, out []int16) []int16 {
-	if key := h.version<<2 | h.rateBits; key != d.rateBits {
-		d.bands, d.rateBits = bandsOf(h.version, h.rateBits), key
+	if key := h.version<<2 | h.rateBits; key != d.rateKey {
+		d.bands = bandsOf(h.version, h.rateBits)
+		d.rateKey = key
 	}
 	side, r, ok := d.assemble(&h, frame)
 
@@ -53,7 +54,13 @@ func (d *decoder) frame(h header, frame []byte, channels int, out []int16) []int
 		}
 
 		if ok && h.channels == 2 {
-			s := stereo{h.modes&2 != 0, h.modes&1 != 0, h.mpeg1(), &d.lines[0], &d.lines[1]}
+			s := stereo{
+				middle:    h.modes&2 != 0,
+				intensity: h.modes&1 != 0,
+				mpeg1:     h.mpeg1(),
+				left:      &d.lines[0],
+				right:     &d.lines[1],
+			}
 			s.join(&side.granules[i][1], &d.factors[1], &d.bands)
 		}
 		out = d.synthesize(&h, &side.granules[i], channels, out)
