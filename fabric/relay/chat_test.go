@@ -36,8 +36,12 @@ func TestDeliver(t *testing.T) {
 	ada, bob, room := uuidOf("5"), uuidOf("6"), uuidOf("a")
 	guestTo := func(family, address string) func(*fabric.Token) {
 		return func(t *fabric.Token) {
-			t.Kind, t.SubscriberID, t.ClientID = fabric.Guest, "", ""
-			t.ID, t.FamilyID, t.AddressIDs = uuidOf("8"), family, []string{address}
+			t.Kind = fabric.Guest
+			t.SubscriberID = ""
+			t.ClientID = ""
+			t.ID = uuidOf("8")
+			t.FamilyID = family
+			t.AddressIDs = []string{address}
 		}
 	}
 	first, _ := n.connect(n.seal(nil))
@@ -62,10 +66,10 @@ func TestDeliver(t *testing.T) {
 		n.relay.Deliver(chat.Notice{Message: m, Keys: keys})
 	}
 
-	want := func(c *client, name string, all ...string) {
+	want := func(c *client, name string, texts ...string) {
 		t.Helper()
-		if got := c.messages(); !slices.Equal(got, all) {
-			t.Errorf("%s gets %q, want %q", name, got, all)
+		if got := c.messages(); !slices.Equal(got, texts) {
+			t.Errorf("%s gets %q, want %q", name, got, texts)
 		}
 	}
 
