@@ -115,6 +115,11 @@ func TestCalls(t *testing.T) {
 		}
 	}
 
+	// The search box narrows the calls of a subscriber.
+	both := "/calls?subscriber=" + past.To.SubscriberID + "&q="
+	b.get(base+both+"bob").wantText(t, "/calls/"+past.ID+`"`)
+	b.get(base+both+"carol").wantNoText(t, "/calls/"+past.ID+`"`)
+
 	for list, label := range map[string]string{"/calls": "Began from", "/recordings": "Stored from"} {
 		b.get(base+list+"?after=tomorrow").wantRefused(t, `id="f-after-fault"`,
 			`<a href="#f-after">`+label+" must be a day, such as 2030-01-31.</a>")

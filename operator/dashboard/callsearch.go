@@ -71,27 +71,30 @@ func (a *callPages) narrow(v *visit, filter calls.Filter, text string) (calls.Fi
 	if text == "" {
 		return filter, nil
 	}
-	bySubscriber := filter
 	byParty := v.r.URL.Query().Get("by") == "party"
 	if !byParty && len(filter.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter) {
-		ids, err := a.callers(v, text)
-		if err != nil {
-			return calls.Filter{}, err
-		}
-		bySubscriber.Subscribers = ids
-	}
-
-	if len(bySubscriber.Subscribers) > 0 {
-		found, err := a.Calls.List(v.r.Context(), v.project.ID, bySubscriber, page.Query{Size: 1})
-		if err != nil {
-			return calls.Filter{}, err
-		}
-		if len(found.Items) > 0 {
-			return bySubscriber, nil
+		bySubscriber, found, err := a.bySubscriber(v, filter, text)
+		if err != nil || found {
+			return bySubscriber, err
 		}
 	}
 	filter.Party = text
 	return filter, nil
+}
+
+// bySubscriber adds the subscribers that text finds to a filter. It reports whether they have any
+// calls.
+func (a *callPages) bySubscriber(v *visit, filter calls.Filter, text string) (calls.Filter, bool, error) {
+	ids, err := a.callers(v, text)
+	if err != nil || len(ids) == 0 {
+		return calls.Filter{}, false, err
+	}
+	filter.Subscribers = ids
+	found, err := a.Calls.List(v.r.Context(), v.project.ID, filter, page.Query{Size: 1})
+	if err != nil {
+		return calls.Filter{}, false, err
+	}
+	return filter, len(found.Items) > 0, nil
 }
 
 // callers returns the subscribers whom text identifies by an address, email or name. It returns
