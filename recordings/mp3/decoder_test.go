@@ -3,6 +3,7 @@ package mp3
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -270,6 +271,26 @@ func TestSparse(t *testing.T) {
 		t.Errorf("Open = %v, want ErrSparse", err)
 	}
 }
+
+// TestUnreadable shows that a failed read is not mistaken for a sparse file, however long the rest is.
+func TestUnreadable(t *testing.T) {
+	file := bytes.Repeat(corpus(t, "speech_vbr_notag.mp3"), 3600)
+	broken := errors.New("the disk is broken")
+	readerAt := readerAtFunc(func(b []byte, at int64) (int, error) {
+		if at+int64(len(b)) > int64(len(file)) {
+			return 0, broken
+		}
+		return copy(b, file[at:]), nil
+	})
+	if _, err := Open(readerAt, int64(len(file))+2*maxSpan, nil); !errors.Is(err, broken) {
+		t.Errorf("Open = %v, want the error of the disk", err)
+	}
+}
+
+// A readerAtFunc is an io.ReaderAt whose method is the function.
+type readerAtFunc func(b []byte, at int64) (int, error)
+
+func (f readerAtFunc) ReadAt(b []byte, at int64) (int, error) { return f(b, at) }
 
 // FuzzDecoder decodes damaged files. Decoding must not take more time and memory than the size of
 // the file justifies.

@@ -28,6 +28,9 @@ func newIndex(m *scanner) (*index, error) {
 	w := m.walk()
 	for {
 		found := w.next()
+		if m.err != nil {
+			return nil, m.err
+		}
 		if w.frameEnd-x.lastMarked(m) > maxSpan {
 			return nil, ErrSparse
 		}
@@ -37,9 +40,6 @@ func newIndex(m *scanner) (*index, error) {
 		if x.frameOf(int64(len(x.marks))) == w.frames-1 {
 			x.add(w)
 		}
-	}
-	if m.err != nil {
-		return nil, m.err
 	}
 	x.frames = w.frames
 	return x, nil
