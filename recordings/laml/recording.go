@@ -56,9 +56,10 @@ func (a *API) serveGuessed(w http.ResponseWriter, r *http.Request, sid string, f
 // Otherwise, guessers would learn which Sids exist.
 func (a *API) guessed(r *http.Request, serve func() error) error {
 	found, err := a.miss(r)
-	if err == nil {
-		err = serve()
+	if err != nil {
+		return err
 	}
+	err = serve()
 	if !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.RateLimited) {
 		found()
 	}
