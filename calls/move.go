@@ -175,7 +175,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) er
 // movable returns an error unless the call can move into a room. s is the script that moves it, or
 // nil.
 func (k *call) movable(s *script) error {
-	isConnected := k.state == InCall && !k.echo && len(k.people()) == k.sides()
+	isConnected := k.state == InCall && !k.echo && len(k.people()) == sidesOf(k)
 	isBusy := k.inRoom != nil || k.moving || k.transfer != nil || k.script != s
 	if !isConnected || isBusy {
 		return errNotMovable
@@ -183,8 +183,8 @@ func (k *call) movable(s *script) error {
 	return nil
 }
 
-// sides returns the number of sides of the call if none of them has left. A script is not a side.
-func (k *call) sides() int {
+// sidesOf returns the number of sides of a call if none of them has left. A script is not a side.
+func sidesOf(k *call) int {
 	if k.script != nil {
 		return 1
 	}
@@ -249,7 +249,7 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 	r.settings = settings
 	people := k.people()
 	switch {
-	case k.state != InCall || len(people) != k.sides():
+	case k.state != InCall || len(people) != sidesOf(k):
 		return errNotMovable // a side has already left
 	case r.locked:
 		return errRoomLocked
