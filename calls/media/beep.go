@@ -2,7 +2,6 @@ package media
 
 import (
 	"embed"
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -57,9 +56,9 @@ func (l *leg) Beep() {
 }
 
 // beep sends the packets of the tone, one every 20 ms.
-func (l *leg) beep(o *sender, codec sdp.Codec, packets [][]byte) {
+func (l *leg) beep(out *sender, codec sdp.Codec, packets [][]byte) {
 	w := l.engine.newWorker()
-	at := o.timestampAt(time.Now())
+	at := out.timestampAt(time.Now())
 	ticker := time.NewTicker(beepStep)
 	defer ticker.Stop()
 	for i, payload := range packets {
@@ -68,43 +67,38 @@ func (l *leg) beep(o *sender, codec sdp.Codec, packets [][]byte) {
 			return
 		case <-ticker.C:
 		}
-		o.sendSound(w, codec, i == 0, at, payload)
+		out.sendSound(w, codec, i == 0, at, payload)
 		at += uint32(codec.Clock) * uint32(beepStep/time.Millisecond) / 1000
 	}
 }
 
 // sendSound sends a packet that the engine generates. marker is set for the first packet of a
 // sound.
-func (o *sender) sendSound(w *worker, codec sdp.Codec, marker bool, at uint32, payload []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ctx == nil {
+func (out *sender) sendSound(w *worker, codec sdp.Codec, marker bool, at uint32, payload []byte) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	if out.ctx == nil {
 		return
 	}
-	b := append(w.plain[:12], payload...)
-	clear(b[:12])
-	b[0], b[1] = 0x80, codec.Type
-	if marker {
-		b[1] |= 0x80
-	}
-	binary.BigEndian.PutUint16(b[2:], o.lastSeq+1)
-	binary.BigEndian.PutUint32(b[4:], at)
-	o.send(w, b, time.Now())
+	p := generatedPacket{payloadType: codec.Type, marker: marker, timestamp: at, payload: payload}
+	out.sendGenerated(w, p, time.Now())
 }
 
 // inject runs f, which sends packets that the engine generates. While f runs, packets from the
 // stream's source are dropped. After f, the source's next packet begins a new epoch; see [sender].
 // Concurrent calls run one after the other.
-func (o *sender) inject(f func()) {
-	o.turn.Lock()
-	defer o.turn.Unlock()
-	o.setHeld(true)
-	defer o.setHeld(false)
+func (out *sender) inject(f func()) {
+	out.generating.Lock()
+	defer out.generating.Unlock()
+	out.endEpochAndHold(true)
+	defer out.endEpochAndHold(false)
 	f()
 }
 
-func (o *sender) setHeld(held bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.held, o.from = held, nil
+// endEpochAndHold ends the epoch, and sets whether packets from the source are dropped.
+func (out *sender) endEpochAndHold(held bool) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	out.from = nil
+	out.held = held
 }

@@ -118,9 +118,9 @@ func (l *leg) audioDestination() *section {
 }
 
 // sendDigit sends one digit and the pause after it. It returns false if the leg was closed.
-func (l *leg) sendDigit(w *worker, o *sender, event byte) bool {
+func (l *leg) sendDigit(w *worker, out *sender, event byte) bool {
 	start := time.Now()
-	at := o.timestampAt(start)
+	at := out.timestampAt(start)
 	ticker := time.NewTicker(digitStep)
 	defer ticker.Stop()
 
@@ -132,10 +132,10 @@ func (l *leg) sendDigit(w *worker, o *sender, event byte) bool {
 		}
 		switch {
 		case step < digitSteps:
-			o.sendDigitEvent(w, event, start, at, step, false)
+			out.sendDigitEvent(w, event, start, at, step, false)
 		case step == digitSteps:
 			for range digitEnds {
-				o.sendDigitEvent(w, event, start, at, step, true)
+				out.sendDigitEvent(w, event, start, at, step, true)
 			}
 		}
 	}
@@ -143,37 +143,35 @@ func (l *leg) sendDigit(w *worker, o *sender, event byte) bool {
 }
 
 // timestampAt returns the timestamp that the stream has at the given time.
-func (o *sender) timestampAt(at time.Time) uint32 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.nextTime(at)
+func (out *sender) timestampAt(at time.Time) uint32 {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	return out.nextTime(at)
 }
 
 // sendDigitEvent sends a packet of a telephone event that began at start (RFC 4733, section 2.3).
-func (o *sender) sendDigitEvent(w *worker, event byte, start time.Time, at uint32, step int, end bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	codec, ok := o.format.Named(sdp.Events)
-	if o.ctx == nil || !ok {
+func (out *sender) sendDigitEvent(w *worker, event byte, start time.Time, at uint32, step int, end bool) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	codec, ok := out.format.Named(sdp.Events)
+	if out.ctx == nil || !ok {
 		return
 	}
 
-	b := w.plain[:16]
-	clear(b)
-	b[0], b[1] = 0x80, codec.Type
-	if step == 1 {
-		b[1] |= 0x80 // the marker is set on the first packet of an event
-	}
-	binary.BigEndian.PutUint16(b[2:], o.lastSeq+1)
-	binary.BigEndian.PutUint32(b[4:], at)
-	b[12], b[13] = event, digitVolume
+	payload := []byte{event, digitVolume}
 	if end {
-		b[13] |= 0x80
+		payload[1] |= 0x80
 	}
 	duration := time.Duration(step) * digitStep
-	binary.BigEndian.PutUint16(b[14:], uint16(duration.Seconds()*float64(codec.Clock)))
+	payload = binary.BigEndian.AppendUint16(payload, uint16(duration.Seconds()*float64(codec.Clock)))
+	p := generatedPacket{
+		payloadType: codec.Type,
+		marker:      step == 1, // the first packet of the event
+		timestamp:   at,
+		payload:     payload,
+	}
 
 	// All packets of an event carry its start as their timestamp, so the stream continues from
 	// there.
-	o.send(w, b, start)
+	out.sendGenerated(w, p, start)
 }

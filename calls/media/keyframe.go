@@ -17,14 +17,19 @@ const (
 // A keyframe holds video back until a key frame arrives. Clients can decode a key frame without
 // earlier frames.
 type keyframe struct {
-	wanted       bool
-	since, asked time.Time
+	wanted bool
+	since  time.Time // when wanted became true
+	asked  time.Time // when allowRequest last returned true
 }
 
 // require holds back packets until the next key frame.
-func (k *keyframe) require(now time.Time) { k.wanted, k.since = true, now }
+func (k *keyframe) require(now time.Time) {
+	k.wanted = true
+	k.since = now
+}
 
-// passes reports whether a packet from a source may be sent.
+// passes reports whether a packet from a source may be sent. If so, all later packets may be sent,
+// too, until require is called again.
 func (k *keyframe) passes(from *section, codec string, payload []byte, now time.Time) bool {
 	if !k.wanted {
 		return true
@@ -38,8 +43,9 @@ func (k *keyframe) passes(from *section, codec string, payload []byte, now time.
 	return true
 }
 
-// due reports whether another request may be sent.
-func (k *keyframe) due(now time.Time) bool {
+// allowRequest reports whether the source may be asked for a key frame now, and records that it was
+// asked.
+func (k *keyframe) allowRequest(now time.Time) bool {
 	if now.Sub(k.asked) < keyframeInterval {
 		return false
 	}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
-
-	"github.com/selvage/selvage/calls"
 )
 
 const (
@@ -15,7 +13,7 @@ const (
 	maxRepeated    = 128 // packets that one datagram may request again
 )
 
-// receiveRTCP handles an SRTCP packet from a client whose address has been verified. Reports and
+// receiveRTCP handles an SRTCP datagram from a client whose address has been verified. Reports and
 // requests about media that the client receives go to the media's source, with the source's SSRCs
 // and sequence numbers. Reports about media that the client sends go to the clients that receive
 // it. Outside of rooms, the engine creates no sender reports of its own, so a leg without a link
@@ -28,25 +26,29 @@ func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	}
 	t.lastHeard.Store(now.UnixNano())
 
-	s, budget := t.section, maxRepeated
-	from := s.out.currentSource()
-	many := from != nil && from.fan.Load() != nil
-	var back []rtcp.Packet
+	s := t.section
+	from := s.out.currentSource() // nil between epochs
+	inRoom := from != nil && from.fan.Load() != nil
+	repeatsLeft := maxRepeated
+	var back []rtcp.Packet // to the source
 	for _, p := range packets {
 		switch p := p.(type) {
 		case *rtcp.SenderReport:
 			s.forwardReport(p, now)
-			back = append(back, s.receiveReports(p.Reports, many, now)...)
+			back = append(back, s.receiveReports(p.Reports, inRoom, now)...)
 		case *rtcp.ReceiverReport:
-			back = append(back, s.receiveReports(p.Reports, many, now)...)
+			back = append(back, s.receiveReports(p.Reports, inRoom, now)...)
 		case *rtcp.TransportLayerNack:
-			back = append(back, s.resend(w.engine, p, &budget, now)...)
+			missing := s.resend(w.engine, p, &repeatsLeft, now)
+			if len(missing) > 0 {
+				back = append(back, requestFor(missing))
+			}
 		case *rtcp.PictureLossIndication, *rtcp.FullIntraRequest:
 			if from != nil {
 				from.askKeyframe(now)
 			}
 		case *rtcp.ReceiverEstimatedMaximumBitrate:
-			if many {
+			if inRoom {
 				s.limitBitrate(from, p, now)
 			}
 			back = append(back, p)
@@ -54,17 +56,21 @@ func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	}
 
 	if from != nil && len(back) > 0 {
-		from.out.sendRTCP(w.engine, toSource(back, from)...)
+		addressToSource(back, from)
+		from.out.sendRTCP(w.engine, back...)
 	}
 }
 
-// decryptRTCP decrypts an RTCP packet.
+// decryptRTCP decrypts a datagram and returns the packets in it that the engine uses.
 func (w *worker) decryptRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Packet, bool) {
 	t.in.mu.Lock()
 	defer t.in.mu.Unlock()
 	ssrc := binary.BigEndian.Uint32(b[4:])
-	known := slices.Contains(t.in.reporters, ssrc)
-	if t.in.ctx == nil || !known && len(t.in.reporters) == maxSourcesRTCP || !t.in.rtcp.take(1, now) {
+	isKnown := slices.Contains(t.in.reporters, ssrc)
+	if t.in.ctx == nil || !isKnown && len(t.in.reporters) == maxSourcesRTCP {
+		return nil, false
+	}
+	if !t.in.rtcp.take(1, now) {
 		return nil, false
 	}
 
@@ -72,7 +78,7 @@ func (w *worker) decryptRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Pack
 	if err != nil {
 		return nil, false
 	}
-	if !known {
+	if !isKnown {
 		t.in.reporters = append(t.in.reporters, ssrc)
 	}
 	return parseRTCP(plain)
@@ -128,8 +134,9 @@ func newRTCP(h rtcp.Header) rtcp.Packet {
 	return nil
 }
 
-// toSource replaces the SSRCs in reports and requests with the source's SSRCs.
-func toSource(back []rtcp.Packet, from *section) []rtcp.Packet {
+// addressToSource replaces the SSRCs in reports and requests with the source's SSRCs. It also limits
+// the bit rate that the client requests.
+func addressToSource(back []rtcp.Packet, from *section) {
 	source := from.source.Load()
 	for _, p := range back {
 		switch p := p.(type) {
@@ -139,17 +146,18 @@ func toSource(back []rtcp.Packet, from *section) []rtcp.Packet {
 				p.Reports[i].SSRC = source
 			}
 		case *rtcp.TransportLayerNack:
-			p.SenderSSRC, p.MediaSSRC = from.out.ssrc, source
+			p.SenderSSRC = from.out.ssrc
+			p.MediaSSRC = source
 		case *rtcp.ReceiverEstimatedMaximumBitrate:
-			p.SenderSSRC, p.SSRCs = from.out.ssrc, []uint32{source}
+			p.SenderSSRC = from.out.ssrc
+			p.SSRCs = []uint32{source}
 			p.Bitrate = min(p.Bitrate, maxBitrate)
 		}
 	}
-	return back
 }
 
-// forwardReport forwards a sender report to the linked leg with our SSRC and timestamps, and to the
-// recording unchanged.
+// forwardReport forwards a sender report to all legs that receive the stream, with our SSRC and
+// timestamps, and to the recording with the client's own timestamps.
 func (s *section) forwardReport(p *rtcp.SenderReport, now time.Time) {
 	if p.SSRC != s.source.Load() {
 		return
@@ -175,39 +183,44 @@ func ntpTime(ntp uint64) time.Time {
 }
 
 // sendReport sends a sender report from the source to the client.
-func (o *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.from != from || o.fromSSRC != p.SSRC || !o.started {
+func (out *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	if out.from != from || out.fromSSRC != p.SSRC || !out.started {
 		return
 	}
-	o.reports.recordSent(uint32(p.NTPTime>>16), now)
-	o.sendRTCPLocked(from.leg.engine, &rtcp.SenderReport{
-		SSRC:        o.ssrc,
+	out.reports.recordSent(uint32(p.NTPTime>>16), now)
+	out.sendRTCPLocked(from.leg.engine, &rtcp.SenderReport{
+		SSRC:        out.ssrc,
 		NTPTime:     p.NTPTime,
-		RTPTime:     p.RTPTime + o.timeOffset,
-		PacketCount: uint32(o.sent),
-		OctetCount:  o.octets,
+		RTPTime:     p.RTPTime + out.timeOffset,
+		PacketCount: uint32(out.sent),
+		OctetCount:  out.octets,
 	})
 }
 
 // receiveReports records from the client's report how well our stream arrives. It returns the
-// report with the source's sequence numbers. If many clients receive the source, it returns
-// nothing, because their reports would contradict each other.
-func (s *section) receiveReports(blocks []rtcp.ReceptionReport, many bool, now time.Time) (back []rtcp.Packet) {
-	o := &s.out
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// report with the source's sequence numbers. In a room, it returns nothing, because many clients
+// receive the source, and their reports would contradict each other.
+func (s *section) receiveReports(
+	blocks []rtcp.ReceptionReport, inRoom bool, now time.Time,
+) (back []rtcp.Packet) {
+	out := &s.out
+	out.mu.Lock()
+	defer out.mu.Unlock()
 	for _, b := range blocks {
-		if b.SSRC != o.ssrc {
+		if b.SSRC != out.ssrc {
 			continue
 		}
-		o.reports.recordBlock(b, now)
-		seq, ok := o.sourceSeq(uint16(b.LastSequenceNumber))
-		if !ok || many {
+		out.reports.recordBlock(b, now)
+		if inRoom {
 			continue
 		}
-		b.LastSequenceNumber = o.from.extend(seq)
+		seq, ok := out.sourceSeq(uint16(b.LastSequenceNumber))
+		if !ok {
+			continue
+		}
+		b.LastSequenceNumber = out.from.extend(seq)
 		back = append(back, &rtcp.ReceiverReport{Reports: []rtcp.ReceptionReport{b}})
 	}
 	return back
@@ -220,96 +233,84 @@ func (s *section) extend(seq uint16) uint32 {
 	return high + uint32(int32(int16(seq-uint16(high))))
 }
 
-// resend resends packets that the client missed. It returns a request for packets that never
-// arrived here, to be sent to their source (RFC 4585, section 6.2.1). It ignores requests for
-// packets that are older than the history. These packets did arrive, and are no longer useful to a
-// client. budget is the number of packets that the client may still request.
-func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now time.Time) []rtcp.Packet {
-	o := &s.out
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if p.MediaSSRC != o.ssrc || o.history == nil || o.transport == nil {
+// resend resends packets that the client missed. It returns the source's numbers of packets that
+// never arrived here. The engine must request them from their source (RFC 4585, section 6.2.1).
+// resend ignores requests for packets that are older than the history. These packets did arrive, and
+// are no longer useful to a client. It decreases repeatsLeft, the number of packets that the client
+// may still request.
+func (s *section) resend(
+	e *Engine, p *rtcp.TransportLayerNack, repeatsLeft *int, now time.Time,
+) (missing []uint16) {
+	out := &s.out
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	if p.MediaSSRC != out.ssrc || out.history == nil || out.transport == nil {
 		return nil
 	}
 
-	var missing []uint16
-	source := o.from // nil between epochs
 	for _, pair := range p.Nacks {
-		pair.Range(func(seq uint16) bool {
-			if *budget <= 0 {
-				return false
+		for _, seq := range pair.PacketList() {
+			if *repeatsLeft <= 0 {
+				return missing
 			}
-			*budget--
-			if o.history.has(seq) {
-				if sealed := o.history.take(seq, now); sealed != nil {
-					o.write(e, sealed)
-				}
-			} else if at, ok := o.sourceSeq(seq); ok && o.isRecent(seq) && source.requests.allow(at, now) {
-				missing = append(missing, at)
+			*repeatsLeft--
+			if out.history.has(seq) {
+				out.repeat(e, seq, now)
+				continue
 			}
-			return true
-		})
+			sourceSeq, ok := out.sourceSeq(seq)
+			if ok && out.isRecent(seq) && out.from.requests.allow(sourceSeq, now) {
+				missing = append(missing, sourceSeq)
+			}
+		}
 	}
+	return missing
+}
 
-	if len(missing) == 0 {
-		return nil
+// repeat sends a packet from the history again, unless the limits for repetitions forbid it. The
+// caller holds mu.
+func (out *sender) repeat(e *Engine, seq uint16, now time.Time) {
+	if sealed := out.history.take(seq, now); sealed != nil {
+		out.write(e, sealed)
 	}
-	return []rtcp.Packet{&rtcp.TransportLayerNack{Nacks: rtcp.NackPairsFromSequenceNumbers(missing)}}
+}
+
+// requestFor returns a request to resend packets.
+func requestFor(missing []uint16) rtcp.Packet {
+	return &rtcp.TransportLayerNack{Nacks: rtcp.NackPairsFromSequenceNumbers(missing)}
 }
 
 // sendRTCP sends packets to the client about the stream that the client sends.
-func (o *sender) sendRTCP(e *Engine, packets ...rtcp.Packet) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.sendRTCPLocked(e, packets...)
+func (out *sender) sendRTCP(e *Engine, packets ...rtcp.Packet) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	out.sendRTCPLocked(e, packets...)
 }
 
 // sendRTCPLocked sends a compound packet, which begins with a report (RFC 3550, section 6.1). The
 // caller holds mu.
-func (o *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
-	if o.ctx == nil || o.transport.port != nil && !o.format.Mux {
+func (out *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
+	if out.ctx == nil {
+		return
+	}
+	isPhone := out.transport.port != nil
+	if isPhone && !out.format.Mux {
 		return // some phones treat RTCP on their RTP port as audio
 	}
 	switch packets[0].(type) {
 	case *rtcp.SenderReport, *rtcp.ReceiverReport:
 	default:
-		packets = slices.Insert(packets, 0, rtcp.Packet(&rtcp.ReceiverReport{SSRC: o.ssrc}))
+		packets = slices.Insert(packets, 0, rtcp.Packet(&rtcp.ReceiverReport{SSRC: out.ssrc}))
 	}
-	packets = append(packets, rtcp.NewCNAMESourceDescription(o.ssrc, o.section.leg.name))
+	packets = append(packets, rtcp.NewCNAMESourceDescription(out.ssrc, out.section.leg.name))
 
 	plain, err := rtcp.Marshal(packets)
 	if err != nil {
 		return
 	}
-	sealed, err := o.ctx.EncryptRTCP(nil, plain, nil)
+	sealed, err := out.ctx.EncryptRTCP(nil, plain, nil)
 	if err != nil {
 		return
 	}
-	o.write(e, sealed)
-}
-
-// reports holds what a client reports about our stream.
-type reports struct {
-	lastReport uint32 // middle bits of the NTP time of our last sender report
-	lastAt     time.Time
-	roundTrip  time.Duration
-	lost       float64
-}
-
-// recordSent records that a sender report was sent.
-func (r *reports) recordSent(middle uint32, now time.Time) { r.lastReport, r.lastAt = middle, now }
-
-// recordBlock records a report block (RFC 3550, section 6.4.1).
-func (r *reports) recordBlock(b rtcp.ReceptionReport, now time.Time) {
-	r.lost = float64(b.FractionLost) / 256
-	if b.LastSenderReport == 0 || b.LastSenderReport != r.lastReport {
-		return
-	}
-	delay := time.Duration(b.Delay) * time.Second / 65536
-	r.roundTrip = max(0, now.Sub(r.lastAt)-delay)
-}
-
-// quality fills in the fields of q that come from reports.
-func (r *reports) quality(q *calls.Quality) {
-	q.RoundTrip, q.LostThere = r.roundTrip, r.lost
+	out.write(e, sealed)
 }

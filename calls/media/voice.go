@@ -1,7 +1,6 @@
 package media
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -223,54 +222,48 @@ func (v *voice) encode(b *[frameBytes]byte, pcm *[frameSamples]int16) {
 // say sends an encoded frame to the client. It also sends a sender report every reportFrames
 // frames.
 func (v *voice) say(w *worker, b *[frameBytes]byte, now time.Time) {
-	o := &v.to.to.out
+	out := &v.to.to.out
 	at := v.at
 	v.at += frameBytes
 	if v.leg.deaf.Load() {
 		return
 	}
-	o.playMixed(w, v.to.codec, at, b[:], now)
+	out.playMixed(w, v.to.codec, at, b[:], now)
 	v.reports--
 	if v.reports <= 0 {
 		v.reports = reportFrames
-		o.reportMixed(at, now)
+		out.reportMixed(at, now)
 	}
 }
 
 // playMixed sends a packet of a mixer, unless a tone replaces it.
-func (o *sender) playMixed(w *worker, codec sdp.Codec, at uint32, payload []byte, now time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.ctx == nil || o.held {
+func (out *sender) playMixed(w *worker, codec sdp.Codec, at uint32, payload []byte, now time.Time) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	if out.ctx == nil || out.held {
 		return
 	}
-	b := append(w.plain[:12], payload...)
-	clear(b[:12])
-	b[0], b[1] = 0x80, codec.Type
-	if !o.started {
-		b[1] |= 0x80
-	}
-	binary.BigEndian.PutUint16(b[2:], o.lastSeq+1)
-	binary.BigEndian.PutUint32(b[4:], at)
-	o.send(w, b, now)
+	isFirst := !out.started
+	p := generatedPacket{payloadType: codec.Type, marker: isFirst, timestamp: at, payload: payload}
+	out.sendGenerated(w, p, now)
 }
 
 // reportMixed sends a sender report about a stream of a mixer. The client's receiver reports
 // then reveal the round-trip time.
-func (o *sender) reportMixed(at uint32, now time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.started {
+func (out *sender) reportMixed(at uint32, now time.Time) {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	if !out.started {
 		return
 	}
 	wall := toNTP(now)
-	o.reports.recordSent(uint32(wall>>16), now)
-	o.sendRTCPLocked(o.section.leg.engine, &rtcp.SenderReport{
-		SSRC:        o.ssrc,
+	out.reports.recordSent(uint32(wall>>16), now)
+	out.sendRTCPLocked(out.section.leg.engine, &rtcp.SenderReport{
+		SSRC:        out.ssrc,
 		NTPTime:     wall,
 		RTPTime:     at,
-		PacketCount: uint32(o.sent),
-		OctetCount:  o.octets,
+		PacketCount: uint32(out.sent),
+		OctetCount:  out.octets,
 	})
 }
 
