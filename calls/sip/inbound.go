@@ -29,13 +29,13 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 		return
 	}
 
-	t, fresh := s.serve(r, f)
-	switch {
-	case t == nil:
+	t, isNew := s.serve(r, f)
+	if t == nil {
 		s.reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
 		return
-	case !fresh:
-		return
+	}
+	if !isNew {
+		return // the same INVITE arrived twice, and the other one is being handled
 	}
 
 	if name := requires(r); name != "" {
@@ -67,7 +67,8 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	}
 
 	s.counters.inbound.Add(1)
-	if _, err := d.do(calls.Command{Op: calls.Invite, To: c.to, SDP: string(r.Body())}); err != nil {
+	_, err := d.do(calls.Command{Op: calls.Invite, To: c.to, SDP: string(r.Body())})
+	if err != nil {
 		s.remove(d)
 		if d.finish() {
 			t.respond(s.refusal(r, err), nil)
@@ -78,61 +79,67 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 // callerOf returns the caller of an INVITE. If the INVITE must not be handled, ok is false, and
 // callerOf has sent the response, if any.
 func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool) {
-	c, ok, err := outsiders{s}.outsider(ctx, r, f)
+	outside := outsiders{s}
+	outsider, ok, err := outside.identify(ctx, r, f)
 	if err != nil {
 		s.log.Error("finding what an outside caller dialed", "error", err)
-		return c, false // the caller repeats the request
+		return caller{}, false // the caller repeats the request
 	}
 	if ok {
-		return c, outsiders{s}.admitOutsider(c, r, f)
+		return outsider, outside.admitOutsider(outsider, r, f)
 	}
 
-	a, ok := s.admit(ctx, r, f)
+	account, ok := s.admit(ctx, r, f)
 	if !ok {
-		outsiders{s}.countGuess(ctx, c, f)
-		return c, false
+		if outsider.wrongFor != "" {
+			outside.countWrongPassword(ctx, outsider.wrongFor, f)
+		}
+		return caller{}, false
 	}
 
-	at := calls.Socket{
+	socket := calls.Socket{
 		Node:  s.c.Node,
 		ID:    uuid.NewString(),
 		Phone: f.source(),
-		SRTP:  srtpOf(a.MustEncrypt(), a.Ciphers()),
+		SRTP:  srtpOf(account.MustEncrypt(), account.Ciphers()),
 	}
-	if a.EndpointID == "" {
-		return caller{client: clientOf(a.SIPCredential, at)}, true
+	if account.EndpointID == "" {
+		return caller{client: clientOf(account.SIPCredential, socket)}, true
 	}
 
-	c, err = s.fromEndpoint(ctx, a.SIPCredential, at)
+	c, err = s.endpointCaller(ctx, account.SIPCredential, socket)
 	if err != nil {
 		s.log.Error("finding the SIP endpoint of a phone", "error", err)
-		return c, false // the caller repeats the request
+		return caller{}, false // the caller repeats the request
 	}
 	return c, true
 }
 
-// fromEndpoint returns a caller whose phone registers as a SIP endpoint. The endpoint's call
+// endpointCaller returns a caller whose phone registers as a SIP endpoint. The endpoint's call
 // handler determines what it may dial.
-func (s *Server) fromEndpoint(
-	ctx context.Context, cred fabric.SIPCredential, at calls.Socket,
-) (c caller, err error) {
+func (s *Server) endpointCaller(
+	ctx context.Context, cred fabric.SIPCredential, socket calls.Socket,
+) (caller, error) {
 	own, err := s.c.Fabric.SIP.AddressOf(ctx, cred)
 	if err != nil {
-		return c, err
+		return caller{}, err
 	}
-	at.Endpoint = true
-	c.client = clientOf(cred, at)
-	c.client.Party = &calls.Party{
+	handler, hasHandler, err := s.c.Fabric.SIP.HandlerOf(ctx, cred)
+	if err != nil {
+		return caller{}, err
+	}
+
+	socket.Endpoint = true
+	client := clientOf(cred, socket)
+	client.Party = &calls.Party{
 		Name:      cmp.Or(cred.Fields.Text("caller_id"), own.DisplayName),
 		Address:   own.Path(),
 		AddressID: own.ID,
 	}
-	c.client.Inside = !cred.MayCallNumbers()
-	handler, handled, err := s.c.Fabric.SIP.HandlerOf(ctx, cred)
-	if err != nil {
-		return c, err
-	}
-	if handled {
+	client.Inside = !cred.MayCallNumbers()
+
+	c := caller{client: client}
+	if hasHandler {
 		c.to = handler.Path()
 	}
 	return c, nil
@@ -165,28 +172,23 @@ func (s *Server) inboundDialog(
 }
 
 // clientOf returns the client that represents a phone in package calls.
-func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
+func clientOf(c fabric.SIPCredential, socket calls.Socket) calls.Client {
+	token := fabric.Token{
+		Kind:         fabric.SAT,
+		ID:           c.ID,
+		ProjectID:    c.ProjectID,
+		SubscriberID: c.SubscriberID,
+		IssuedAt:     time.Now(),
+	}
 	if c.EndpointID != "" {
-		return calls.Client{
-			Socket: at,
-			Token: fabric.Token{
-				Kind:      fabric.Guest,
-				ID:        c.EndpointID,
-				ProjectID: c.ProjectID,
-				IssuedAt:  time.Now(),
-			},
+		token = fabric.Token{
+			Kind:      fabric.Guest,
+			ID:        c.EndpointID,
+			ProjectID: c.ProjectID,
+			IssuedAt:  time.Now(),
 		}
 	}
-	return calls.Client{
-		Socket: at,
-		Token: fabric.Token{
-			Kind:         fabric.SAT,
-			ID:           c.ID,
-			ProjectID:    c.ProjectID,
-			SubscriberID: c.SubscriberID,
-			IssuedAt:     time.Now(),
-		},
-	}
+	return calls.Client{Socket: socket, Token: token}
 }
 
 // addressOf returns the phone number or the address that user stands for. It returns a public
@@ -199,19 +201,24 @@ func (s *Server) addressOf(ctx context.Context, projectID, user string) (string,
 		return number, nil
 	}
 
-	private, public := "/private/"+user, "/public/"+user
+	private := "/private/" + user
+	public := "/public/" + user
 	if public == calls.EchoAddress {
 		return public, nil
 	}
 
 	_, err := s.c.Fabric.Addresses.FindAt(ctx, projectID, private)
-	if errors.Is(err, problem.NotFound) {
-		if _, err := s.c.Fabric.Addresses.FindAt(ctx, projectID, public); err == nil {
-			return public, nil
-		}
-		return private, nil // package calls refuses it
+	if err == nil {
+		return private, nil
 	}
-	return private, err
+	if !errors.Is(err, problem.NotFound) {
+		return "", err
+	}
+	_, err = s.c.Fabric.Addresses.FindAt(ctx, projectID, public)
+	if err == nil {
+		return public, nil
+	}
+	return private, nil // package calls refuses it
 }
 
 // refusal returns the response for a call that could not begin.
@@ -240,14 +247,23 @@ func (s *Server) handleCancel(r *sip.Request, f flow) {
 	if d == nil {
 		return
 	}
-	d.mu.Lock()
-	canceled := !d.confirmed && !d.over
-	d.over = d.over || canceled
-	d.mu.Unlock()
-	if canceled {
-		t.respond(response(d.invite, 487, "Request Terminated", nil), nil)
-		d.hangUp(calls.Hangup, calls.NormalClearing)
+	if !d.endUnanswered() {
+		return // the INVITE already has a final response
 	}
+	t.respond(response(d.invite, 487, "Request Terminated", nil), nil)
+	d.hangUp(calls.Hangup, calls.NormalClearing)
+}
+
+// endUnanswered makes the dialog over if its INVITE has no final response yet. It reports whether it
+// did so.
+func (d *dialog) endUnanswered() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.confirmed || d.over {
+		return false
+	}
+	d.over = true
+	return true
 }
 
 // callingWith returns the dialog whose INVITE has the transaction t, or nil.

@@ -1,6 +1,7 @@
 package sip
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -24,32 +25,43 @@ import (
 // A caller is the sender of an INVITE that begins a call.
 type caller struct {
 	client  calls.Client
-	to      string // the dialed address; "" if the INVITE of a phone names it
-	gateway *fabric.Gateway
-	proven  bool   // the caller proved that it knows the SIP address's password
-	guessed string // the id of the SIP address for which it sent a wrong password, or ""
+	to      string          // the dialed address; "" if the INVITE of a phone names it
+	gateway *fabric.Gateway // nil if the caller is not a gateway
+
+	// For calls to a SIP address.
+	provedPassword bool
+	wrongFor       string // the id of the SIP address for which the password was wrong, or ""
 }
 
 // outsiders admits callers that are not registered: gateways, and strangers who call SIP addresses.
 type outsiders struct{ *Server }
 
-// admitOutsider reports whether a caller from outside may begin another call. Callers of SIP
-// addresses have the same limit as phones that share a set of credentials. Package calls limits the
-// calls from gateways. A gateway above its limits gets an answer immediately, so that its requests
-// do not use up the transactions. The caller's network and connection count as authenticated only
-// if the caller is a gateway or has proved a password.
+// admitOutsider reports whether a caller from outside may begin another call. It records that the
+// caller was identified, so that its network and connection are kept.
 func (s outsiders) admitOutsider(c caller, r *sip.Request, f flow) bool {
-	if c.gateway == nil && !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
+	if c.gateway != nil {
+		return s.admitGateway(c, r, f)
+	}
+
+	// Callers of SIP addresses have the same limit as phones that share a set of credentials.
+	if !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
 		s.counters.limited.Add(1)
 		return false
 	}
-	switch {
-	case c.gateway != nil || c.proven:
+	if c.provedPassword {
 		s.prove(f)
-	case f.tcp != nil:
-		f.tcp.keep()
+	} else if f.tcp != nil {
+		f.tcp.keep() // the network does not count as authenticated
 	}
-	if c.gateway != nil && s.calls.CheckLimits(c.client) != nil {
+	return true
+}
+
+// admitGateway is admitOutsider for a gateway. Package calls limits the calls from gateways. A
+// gateway above its limits gets an answer immediately, so that its requests do not use up the
+// transactions.
+func (s outsiders) admitGateway(c caller, r *sip.Request, f flow) bool {
+	s.prove(f)
+	if s.calls.CheckLimits(c.client) != nil {
 		s.counters.limited.Add(1)
 		s.reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
 		return false
@@ -57,44 +69,55 @@ func (s outsiders) admitOutsider(c caller, r *sip.Request, f flow) bool {
 	return true
 }
 
-// countGuess counts a wrong password for a SIP address. After too many wrong passwords for it from
-// a network, calls from that network to the SIP address are denied without checking the password,
-// no matter which username they use.
-func (s outsiders) countGuess(ctx context.Context, c caller, f flow) {
-	if c.guessed == "" {
+// countWrongPassword counts a wrong password for the SIP address with the given id. After too many
+// wrong passwords for it from a network, calls from that network to the SIP address are denied
+// without checking the password, no matter which username they use.
+func (s outsiders) countWrongPassword(ctx context.Context, id string, f flow) {
+	network := networkOf(f.source())
+	err := s.c.Limits.Take(ctx, limit.SIPPerUser, network.String()+" "+id)
+	var full *problem.Error
+	if !errors.As(err, &full) {
 		return
 	}
-	key := blockKey{networkOf(f.source()), c.guessed}
-	var full *problem.Error
-	if err := s.c.Limits.Take(ctx, limit.SIPPerUser, key.network.String()+" "+c.guessed); errors.As(err, &full) {
-		s.blocked.add(key, time.Now().Add(max(full.RetryAfter, time.Second)))
-		s.log.Warn("too many wrong passwords for a SIP address", "network", key.network, "sip_address_id", c.guessed)
-	}
+	s.blocked.add(blockKey{network, id}, time.Now().Add(max(full.RetryAfter, time.Second)))
+	s.log.Warn("too many wrong passwords for a SIP address", "network", network, "sip_address_id", id)
 }
 
-// outsider returns the caller of an INVITE from outside. If the INVITE is not from outside or must
+// identify returns the caller of an INVITE from outside. If the INVITE is not from outside or must
 // not be accepted, ok is false. The server then treats it like an INVITE from an unknown phone.
-func (s outsiders) outsider(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
-	if len(r.GetHeaders("authorization")) == 0 {
-		c, ok, err = s.fromGateway(ctx, r, f)
-		if ok || err != nil {
-			return c, ok, err
-		}
+// Even then, the caller's field wrongFor is valid.
+func (s outsiders) identify(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
+	sendsPassword := len(r.GetHeaders("authorization")) > 0
+	if sendsPassword {
+		return s.callerOfSIPAddress(ctx, r, f)
 	}
-	return s.atSIPAddress(ctx, r, f)
+	c, ok, err = s.callerFromGateway(ctx, r, f)
+	if err != nil {
+		return caller{}, false, err
+	}
+	if ok {
+		return c, true, nil
+	}
+	return s.callerOfSIPAddress(ctx, r, f)
 }
 
-// fromGateway returns the caller of an INVITE from a gateway, if the gateway's project has the
+// allowQuery counts an INVITE from a stranger, and reports whether the server may query the store
+// for it. Each network may cause only a limited number of queries over UDP.
+func (s outsiders) allowQuery(f flow) bool {
+	return f.udp == nil || s.rates.allowAnswer(networkOf(f.source()), time.Now())
+}
+
+// callerFromGateway returns the caller of an INVITE from a gateway, if the gateway's project has the
 // number. Any project may claim that its gateways are in a network. Therefore, the number is looked
 // up first, and only once.
-func (s outsiders) fromGateway(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
-	registered, ours := s.registeredAt(f.source(), r.Recipient.User)
+func (s outsiders) callerFromGateway(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
+	registered, isOurContact := s.registeredAt(f.source(), r.Recipient.User)
 	user := r.Recipient.User
-	if ours {
-		user = r.To().Address.User
+	if isOurContact {
+		user = r.To().Address.User // the recipient is our Contact, and does not name the number
 	}
 
-	number, ok := dialedNumber(user)
+	number, ok := gatewayNumber(user)
 	if !ok {
 		return caller{}, false, nil
 	}
@@ -102,7 +125,7 @@ func (s outsiders) fromGateway(ctx context.Context, r *sip.Request, f flow) (cal
 	if !isKnown && !s.rates.allowNewGateway(time.Now()) {
 		return caller{}, false, nil
 	}
-	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
+	if !s.allowQuery(f) {
 		return caller{}, false, nil
 	}
 
@@ -111,40 +134,41 @@ func (s outsiders) fromGateway(ctx context.Context, r *sip.Request, f flow) (cal
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 
-	g, err := s.c.Fabric.Gateways.FindAt(ctx, to.ProjectID, f.source(), registered, f.isSecure())
+	gateway, err := s.c.Fabric.Gateways.FindAt(ctx, to.ProjectID, f.source(), registered, f.isSecure())
 	if err != nil {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 
 	from := calls.Party{Address: "anonymous", Name: "Anonymous"}
-	if n, ok := dialedNumber(r.From().Address.User); ok {
-		from = calls.Party{Address: n, Name: n}
+	if number, ok := gatewayNumber(r.From().Address.User); ok {
+		from = calls.Party{Address: number, Name: number}
 	}
-	c := s.callerFrom(f, to, g.ID, from)
+	c := s.newCaller(f, to, gateway.ID, from)
 	c.client.Socket.Gateway = true
-	c.client.Socket.SRTP = srtpOf(g.Encrypted, g.Ciphers)
-	c.gateway = &g
+	c.client.Socket.SRTP = srtpOf(gateway.Encrypted, gateway.Ciphers)
+	c.gateway = &gateway
 	return c, true, nil
 }
 
-// dialedNumber returns the phone number in the user part of a gateway's URI. Many gateways omit the
+// gatewayNumber returns the phone number in the user part of a gateway's URI. Many gateways omit the
 // plus sign of international numbers.
-func dialedNumber(user string) (string, bool) {
+func gatewayNumber(user string) (string, bool) {
 	user, _, _ = strings.Cut(user, ";") // parameters (RFC 3966)
-	if n, ok := fabric.ParseNumber(user); ok {
-		return n, true
+	if number, ok := fabric.ParseNumber(user); ok {
+		return number, true
 	}
-	if user == "" || strings.Trim(user, "0123456789") != "" {
+	onlyDigits := user != "" && strings.Trim(user, "0123456789") == ""
+	if !onlyDigits {
 		return "", false
 	}
 	return fabric.ParseNumber("+" + user)
 }
 
-// atSIPAddress returns the caller of an INVITE to a SIP address, if the address's networks and
+// callerOfSIPAddress returns the caller of an INVITE to a SIP address, if the address's networks and
 // password permit the call. If an address has neither networks nor a password, anyone may call it,
 // but only over TCP. The source of a UDP packet may be forged, and a victim would then receive the
 // responses and the media.
-func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
+func (s outsiders) callerOfSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	name, domain, _ := strings.Cut(strings.ToLower(r.Recipient.Host), ".")
 	if domain == "" || domain != s.c.Fabric.SIP.Domain() {
 		return caller{}, false, nil
@@ -152,8 +176,8 @@ func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (ca
 	if len(name) > maxField || len(r.Recipient.User) > maxField {
 		return caller{}, false, nil
 	}
-	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
-		return caller{}, false, nil // strangers may cause only a limited number of queries
+	if !s.allowQuery(f) {
+		return caller{}, false, nil
 	}
 
 	a, err := s.c.Fabric.SIP.FindByHost(ctx, name, r.Recipient.User)
@@ -171,17 +195,19 @@ func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (ca
 	if err != nil {
 		return caller{}, false, err
 	}
-	isOpen := password == "" && !a.Limited()
+	hasPassword := password != ""
+	isOpen := !hasPassword && !a.Limited()
 	if isOpen && f.udp != nil || !a.Accepts(f.source()) {
 		return caller{}, false, nil
 	}
 
-	proven, wrong := s.knowsPassword(r, f, a.ID, password)
-	if wrong {
-		return caller{guessed: a.ID}, false, nil
-	}
-	if !proven {
-		return caller{}, false, nil
+	if hasPassword {
+		switch s.checkPassword(r, f, a.ID, password) {
+		case passwordWrong:
+			return caller{wrongFor: a.ID}, false, nil
+		case passwordUnproven:
+			return caller{}, false, nil
+		}
 	}
 
 	to, err := s.c.Fabric.SIP.Target(ctx, a)
@@ -189,42 +215,51 @@ func (s outsiders) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (ca
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 	uri := printable(r.From().Address.User + "@" + r.From().Address.Host)
-	shown := printable(r.From().DisplayName)
-	if shown == "" {
-		shown = uri
-	}
-	c := s.callerFrom(f, to, a.ID, calls.Party{Address: "sip:" + uri, Name: shown})
-	c.proven = password != ""
-	c.client.Socket.Claimed = !c.proven && f.udp != nil
+	from := calls.Party{Address: "sip:" + uri, Name: cmp.Or(printable(r.From().DisplayName), uri)}
+	c := s.newCaller(f, to, a.ID, from)
+	c.provedPassword = hasPassword
+	c.client.Socket.Claimed = !hasPassword && f.udp != nil
 	c.client.Socket.SRTP = srtpOf(a.Encrypted(), a.Ciphers())
 	return c, true, nil
 }
 
-// knowsPassword reports whether a request proves the password of a SIP address, with any username.
-// It returns true if the address has no password. wrong is true if the request has a different
-// password.
-func (s outsiders) knowsPassword(r *sip.Request, f flow, id, password string) (ok, wrong bool) {
-	if password == "" {
-		return true, false
-	}
+// A passwordResult says what a request proves about a password.
+type passwordResult int
+
+const (
+	passwordUnproven passwordResult = iota // no valid answer to a challenge, or blocked
+	passwordWrong
+	passwordRight
+)
+
+// checkPassword checks whether a request proves that its sender knows the password of the SIP
+// address with the given id. The sender may use any username. checkPassword uses up the request's
+// nonce count, so that nobody can repeat the request.
+func (s outsiders) checkPassword(r *sip.Request, f flow, id, password string) passwordResult {
 	now := time.Now()
 	if s.isBlocked(f) || s.blocked.has(blockKey{networkOf(f.source()), id}, now) {
-		return false, false
+		return passwordUnproven
 	}
 	c, ok := answers(r)
 	if !ok || !c.isFor(r) || c.realm != realm || c.qop != "auth" {
-		return false, false
+		return passwordUnproven
 	}
 	nonce, ok := s.nonces.open(c.nonce, f.source())
-	if !ok || !c.proves(password, string(r.Method)) {
-		return false, ok
+	if !ok {
+		return passwordUnproven
 	}
-	return s.nonces.use(id, nonce, c.nc, now), false
+	if !c.proves(password, string(r.Method)) {
+		return passwordWrong
+	}
+	if !s.nonces.use(id, nonce, c.nc, now) {
+		return passwordUnproven
+	}
+	return passwordRight
 }
 
-// callerFrom returns a caller that reaches only the given address. id is the id of the gateway or
+// newCaller returns a caller that reaches only the given address. id is the id of the gateway or
 // SIP address. All callers with the same id share their limits.
-func (s outsiders) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
+func (s outsiders) newCaller(f flow, to fabric.Address, id string, from calls.Party) caller {
 	return caller{
 		to: to.Path(),
 		client: calls.Client{
@@ -249,15 +284,13 @@ const maxShown = 100
 // printable returns at most maxShown characters of a text. It removes characters that change how
 // other characters are displayed.
 func printable(text string) string {
-	var b strings.Builder
-	n := 0
+	var kept []rune
 	for _, r := range text {
-		if unicode.IsPrint(r) && n < maxShown {
-			b.WriteRune(r)
-			n++
+		if unicode.IsPrint(r) && len(kept) < maxShown {
+			kept = append(kept, r)
 		}
 	}
-	return strings.TrimSpace(b.String())
+	return strings.TrimSpace(string(kept))
 }
 
 // knows reports whether requests within the dialog may come from an address. Gateways may send

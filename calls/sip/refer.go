@@ -130,7 +130,7 @@ func (d *dialog) referrer(ctx context.Context, user string) (c caller, ok bool, 
 		if err != nil {
 			return c, false, err
 		}
-		c, err = d.server.fromEndpoint(ctx, cred, d.client.Socket)
+		c, err = d.server.endpointCaller(ctx, cred, d.client.Socket)
 		if err != nil {
 			return c, false, err
 		}
