@@ -44,7 +44,7 @@ var requestParams = []string{
 // caller sends them to the client in the Mode of the returned request, which Parse sets even if it
 // returns an error.
 func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, error) {
-	a := AuthRequest{
+	req := AuthRequest{
 		ID:          randomToken(),
 		ClientID:    c.ID,
 		RedirectURI: v.Get("redirect_uri"),
@@ -58,53 +58,92 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 	}
 
 	// Parse the mode first, because all later errors are sent in it.
-	err := a.parseResponseMode(v)
+	err := req.parseResponseMode(v)
 	if err != nil {
-		return a, err
+		return req, err
 	}
 	if err := c.checkSource(src); err != nil {
-		return a, err
-	}
-	if a.Prompt, err = parsePrompt(v.Get("prompt")); err != nil {
-		return a, err
-	}
-	if v.Has("registration") {
-		return a, oauth("registration_not_supported", "registration is not supported")
+		return req, err
 	}
 
-	if a.ResponseType, err = parseResponseType(c, v); err != nil {
-		return a, err
+	req.Prompt, err = parsePrompt(v.Get("prompt"))
+	if err != nil {
+		return req, err
 	}
-	if a.Scope, err = c.parseScope(v.Get("scope")); err != nil {
-		return a, err
+	if v.Has("registration") {
+		return req, oauth("registration_not_supported", "registration is not supported")
+	}
+	if err := req.parseGranted(c, v); err != nil {
+		return req, err
+	}
+	if err := rs.parseLogin(c, &req, v); err != nil {
+		return req, err
+	}
+	req.Resources, err = rs.parseResources(c, v["resource"])
+	if err != nil {
+		return req, err
+	}
+
+	// The response must repeat state and nonce unchanged, so a value that is too long is an error.
+	// Hints that are too long are ignored.
+	switch {
+	case len(req.State) > maxState:
+		return req, oauth("invalid_request", "state is longer than %d bytes", maxState)
+	case len(req.Nonce) > maxState:
+		return req, oauth("invalid_request", "nonce is longer than %d bytes", maxState)
+	case len(req.LoginHint) > maxLoginHint:
+		req.LoginHint = ""
+	case len(req.UILocales) > maxLocales:
+		req.UILocales = ""
+	}
+	return req, nil
+}
+
+// parseGranted reads the parameters that determine what the response grants: its type, the scopes,
+// and the proofs that are needed to use a code.
+func (a *AuthRequest) parseGranted(c Client, v url.Values) (err error) {
+	a.ResponseType, err = parseResponseType(c, v)
+	if err != nil {
+		return err
+	}
+	a.Scope, err = c.parseScope(v.Get("scope"))
+	if err != nil {
+		return err
 	}
 	if a.ResponseType != ResponseCode {
 		if err := a.checkImplicit(c); err != nil {
-			return a, err
-		}
-	}
-	if a.Returns(ResponseCode) {
-		if a.Challenge, err = parseChallenge(c, v); err != nil {
-			return a, err
+			return err
 		}
 	}
 
+	if a.Returns(ResponseCode) {
+		a.Challenge, err = parseChallenge(c, v)
+		if err != nil {
+			return err
+		}
+	}
 	a.JKT = v.Get("dpop_jkt")
 	if a.JKT != "" && !isDigest(a.JKT) {
-		return a, oauth("invalid_request", "dpop_jkt must be the 43 characters of a base64url SHA-256 (RFC 7638)")
+		return oauth("invalid_request", "dpop_jkt must be the 43 characters of a base64url SHA-256 (RFC 7638)")
 	}
+	return nil
+}
 
-	// These parameters determine which logins can answer the request: maximum age, subscriber and
-	// class.
-	if a.MaxAge, err = parseMaxAge(v); err != nil {
-		return a, err
+// parseLogin reads the parameters that determine which logins can answer the request: the maximum
+// age, the subscriber, and the class of the authentication. It also reads the requested claims.
+func (rs *Requests) parseLogin(c Client, a *AuthRequest, v url.Values) error {
+	maxAge, err := parseMaxAge(v)
+	if err != nil {
+		return err
 	}
-	if a.MaxAge == nil {
-		a.MaxAge = c.DefaultMaxAge
+	if maxAge == nil {
+		maxAge = c.DefaultMaxAge
 	}
+	a.MaxAge = maxAge
 
 	// Ignore an invalid hint, because it must not make the request fail.
-	if hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
+	hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint"))
+	if ok && hint.ClientID == c.ID {
 		a.meanOneOf(rs.subjects, c, []string{hint.Subject})
 	}
 
@@ -113,27 +152,7 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		acr = strings.Fields(v.Get("acr_values"))
 	}
 	a.wantACR(acr)
-
-	if err := rs.parseClaims(c, &a, v.Get("claims")); err != nil {
-		return a, err
-	}
-	if a.Resources, err = rs.parseResources(c, v["resource"]); err != nil {
-		return a, err
-	}
-
-	// The response must repeat state and nonce unchanged, so a value that is too long is an error.
-	// Hints that are too long are ignored.
-	switch {
-	case len(a.State) > maxState:
-		return a, oauth("invalid_request", "state is longer than %d bytes", maxState)
-	case len(a.Nonce) > maxState:
-		return a, oauth("invalid_request", "nonce is longer than %d bytes", maxState)
-	case len(a.LoginHint) > maxLoginHint:
-		a.LoginHint = ""
-	case len(a.UILocales) > maxLocales:
-		a.UILocales = ""
-	}
-	return a, nil
+	return rs.parseClaims(c, a, v.Get("claims")) // may restrict the subscriber and the class further
 }
 
 // oauth returns an error with an OAuth or OpenID Connect error code.
@@ -154,39 +173,45 @@ func (c Client) checkSource(src Source) error {
 
 // parseResponseType returns the response type if the client is registered for it.
 func parseResponseType(c Client, v url.Values) (string, error) {
-	t := canonicalResponseType(v.Get("response_type"))
-	switch {
-	case t == "" && c.Profile == MobileLegacy:
-		t = ResponseCode
-	case t == "":
+	responseType := canonicalResponseType(v.Get("response_type"))
+	if responseType == "" && c.Profile == MobileLegacy {
+		responseType = ResponseCode
+	}
+	if responseType == "" {
 		return "", oauth("invalid_request", "response_type is missing; it must be %s",
 			strings.Join(responseTypes, " or "))
-	case !slices.Contains(responseTypes, t):
+	}
+	if !slices.Contains(responseTypes, responseType) {
 		return "", oauth("unsupported_response_type", "response_type must be %s",
 			strings.Join(responseTypes, " or "))
 	}
-	if c.Answers(t) {
-		return t, nil
-	}
 
-	code := "unauthorized_client"
-	if strings.Contains(t, " ") {
-		code = "unsupported_response_type" // such types exist only for clients that are registered for them
+	if !c.Answers(responseType) {
+		code := "unauthorized_client"
+		if strings.Contains(responseType, " ") {
+			code = "unsupported_response_type" // such types exist only for clients that are registered for them
+		}
+		return "", oauth(code, "this client is not registered for the response_type %s", responseType)
 	}
-	return "", oauth(code, "this client is not registered for the response_type %s", t)
+	return responseType, nil
 }
 
 // parseChallenge applies the rules of the client's profile for code_challenge and
 // code_challenge_method (docs/architecture.md).
 func parseChallenge(c Client, v url.Values) (string, error) {
-	challenge, method := v.Get("code_challenge"), v.Get("code_challenge_method")
-	switch {
-	case challenge == "" && method == "" && c.PKCEOptional:
+	challenge := v.Get("code_challenge")
+	method := v.Get("code_challenge_method")
+	if challenge == "" && method == "" && c.PKCEOptional {
 		return "", nil
-	case challenge == "":
+	}
+	if challenge == "" {
 		return "", oauth("invalid_request", "code_challenge is missing (RFC 7636)")
-	case method == "" && c.Profile == MobileLegacy:
-	case method != "S256":
+	}
+
+	if method == "" && c.Profile == MobileLegacy {
+		method = "S256"
+	}
+	if method != "S256" {
 		return "", oauth("invalid_request", "code_challenge_method must be S256")
 	}
 	if !isDigest(challenge) {
@@ -207,6 +232,7 @@ func (c Client) parseScope(raw string) ([]string, error) {
 	return c.allowedScopes(asked)
 }
 
+// allowedScopes returns scopes in canonical form, or an error if the client may not have all of them.
 func (c Client) allowedScopes(asked []string) ([]string, error) {
 	if len(asked) > maxScopes {
 		return nil, oauth("invalid_scope", "more than %d scopes", maxScopes)
@@ -223,15 +249,15 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 	return known, nil
 }
 
-// Prompts returns the supported values of prompt (OpenID Connect Core, section 3.1.2.1). If open is
-// set, they include create. open is for projects in which people may create their own accounts
-// (Initiating User Registration via OpenID Connect 1.0).
-func Prompts(open bool) []string {
-	all := []string{"none", "login", "consent", "select_account"}
-	if open {
-		all = append(all, "create")
+// Prompts returns the supported values of prompt (OpenID Connect Core, section 3.1.2.1). The value
+// create is one of them only where people may create their own accounts (Initiating User
+// Registration via OpenID Connect 1.0).
+func Prompts(mayRegister bool) []string {
+	prompts := []string{"none", "login", "consent", "select_account"}
+	if mayRegister {
+		prompts = append(prompts, "create")
 	}
-	return all
+	return prompts
 }
 
 // CheckCreate returns an error for prompt=create if people may not create their own accounts.
@@ -239,11 +265,11 @@ func (rs *Requests) CheckCreate(ctx context.Context, c Client, a AuthRequest) er
 	if !a.Has("create") {
 		return nil
 	}
-	open, err := rs.MayRegister(ctx, c.ProjectID)
+	mayRegister, err := rs.MayRegister(ctx, c.ProjectID)
 	if err != nil {
 		return err
 	}
-	if !open {
+	if !mayRegister {
 		return oauth("invalid_request", "prompt=create is not supported: people cannot create their own accounts here")
 	}
 	return nil
@@ -262,6 +288,7 @@ func parsePrompt(raw string) ([]string, error) {
 	return prompts, nil
 }
 
+// parseMaxAge returns nil if the request does not limit the age of the login.
 func parseMaxAge(v url.Values) (*int64, error) {
 	if !v.Has("max_age") {
 		return nil, nil
