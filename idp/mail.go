@@ -18,9 +18,9 @@ import (
 type LetterStore interface {
 	// QueueLetter writes a letter to send.
 	QueueLetter(ctx context.Context, l mail.Letter) error
-	// ForgetLetters deletes letters that were sent before the time sent, letters that failed for
-	// good before the time dead, and links that expired before the time expired.
-	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
+	// ForgetLetters deletes letters that were sent before the first time, letters that failed for
+	// good before the second, and links that expired before the third.
+	ForgetLetters(ctx context.Context, sentBefore, deadBefore, expiredBefore time.Time) error
 	// CreateLink writes a link. If the subscriber has been disabled, or no longer has the address
 	// to which the link is bound, it returns problem.NotFound. If the link is Alone, CreateLink
 	// deletes the subscriber's earlier links with the same purpose.
@@ -67,7 +67,8 @@ func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, p
 		return err
 	}
 
-	l, err := ls.newLetter(kind, projectID, email, map[string]string{"request": requestID, "language": language})
+	facts := map[string]string{"request": requestID, "language": language}
+	l, err := ls.newLetter(kind, projectID, email, facts)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 		return mail.Draft{}, err
 	}
 
-	d := mail.Draft{
+	draft := mail.Draft{
 		Kind:     l.Kind,
 		Language: ls.language(ctx, l),
 		To:       l.To,
@@ -108,39 +109,57 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 		Request:      l.Facts["request"],
 	}
 
-	// Check the recipient of each kind of letter again, because its reason may no longer exist.
 	switch l.Kind {
-	case mail.Reset, mail.Verify:
-		s, err := ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
+	case mail.Reset, mail.Verify, mail.Invitation:
+		recipient, err := ls.findRecipient(ctx, l)
 		if err != nil {
-			return d, err
+			return draft, err
 		}
-		if s.Disabled || l.Kind == mail.Reset && s.PasswordHash == "" || l.Kind == mail.Verify && s.Verified {
-			return d, problem.NoSuch("recipient")
-		}
-		link.SubscriberID = s.ID
-	case mail.Invitation:
-		s, err := ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
-		if err != nil {
-			return d, err
-		}
-		if s.Disabled || s.PasswordHash != "" || s.Email != l.To {
-			return d, problem.NoSuch("recipient")
-		}
+		link.SubscriberID = recipient.ID
 	case mail.Registration:
-		return ls.writeRegistration(ctx, l, d, link)
+		return ls.writeRegistration(ctx, l, draft, link)
 	case mail.ChangeAddress:
-		return ls.writeAddress(ctx, l, d, link)
+		return ls.writeAddress(ctx, l, draft, link)
 	default:
-		return d, nil
+		return draft, nil // without a link
 	}
 
-	d.Facts = ls.addLifetimes(l.Facts)
+	draft.Facts = ls.addLifetimes(l.Facts)
 	if l.Kind == mail.Invitation && link.Inviter == "" {
-		d.Facts["inviter"] = project.Name
+		draft.Facts["inviter"] = project.Name
 	}
-	d.Link, err = ls.newLink(ctx, link, d.Language)
-	return d, err
+	draft.Link, err = ls.newLink(ctx, link, draft.Language)
+	return draft, err
+}
+
+// findRecipient returns the subscriber to whom a letter is addressed. It returns problem.NotFound if
+// the letter is no longer needed, because much may have changed since it was requested.
+func (ls *Letters) findRecipient(ctx context.Context, l mail.Letter) (fabric.Subscriber, error) {
+	var recipient fabric.Subscriber
+	var err error
+	if l.Kind == mail.Invitation {
+		recipient, err = ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
+	} else {
+		recipient, err = ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
+	}
+	if err != nil {
+		return fabric.Subscriber{}, err
+	}
+
+	hasPassword := recipient.PasswordHash != ""
+	var needed bool
+	switch l.Kind {
+	case mail.Reset:
+		needed = hasPassword
+	case mail.Verify:
+		needed = !recipient.Verified
+	case mail.Invitation:
+		needed = !hasPassword && recipient.Email == l.To
+	}
+	if recipient.Disabled || !needed {
+		return fabric.Subscriber{}, problem.NoSuch("recipient")
+	}
+	return recipient, nil
 }
 
 // picture returns the logo of a project for emails. If the logo cannot be read, emails have none.
