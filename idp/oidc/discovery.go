@@ -20,125 +20,142 @@ import (
 // cacheFor is how long clients may cache the discovery document.
 const cacheFor = 5 * time.Minute
 
-// metadata is the encoded discovery document (OpenID Connect Discovery, section 3; RFC 8414,
-// section 2). It lists only what is supported.
-type metadata keys.Document
-
 // discovery serves the discovery document and the key set.
 type discovery struct {
 	*core
-	metadata map[openTo]metadata
+	documents map[openTo]keys.Document // discovery documents, one for each value of openTo
 }
 
 // openTo records who may register in at least one project. The document depends on it.
 type openTo struct{ people, clients bool }
 
 func newDiscovery(c *core) (*discovery, error) {
-	d := &discovery{core: c, metadata: make(map[openTo]metadata)}
+	d := &discovery{core: c, documents: make(map[openTo]keys.Document)}
 	for _, open := range []openTo{{}, {people: true}, {clients: true}, {people: true, clients: true}} {
-		var err error
-		if d.metadata[open], err = d.newMetadata(open); err != nil {
+		doc, err := d.encodeMetadata(open)
+		if err != nil {
 			return nil, err
 		}
+		d.documents[open] = doc
 	}
 	return d, nil
 }
 
-// newMetadata encodes the discovery document for open.
-func (d *discovery) newMetadata(open openTo) (metadata, error) {
-	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
-	if d.certificates && d.ClientCAs != nil {
-		provenMethods = append(provenMethods, oidc.AuthMethod(idp.AuthTLS))
+// metadata is the content of the discovery document (OpenID Connect Discovery, section 3; RFC 8414,
+// section 2). It lists only what is supported.
+type metadata struct {
+	oidc.DiscoveryConfiguration
+	ResponseIss bool `json:"authorization_response_iss_parameter_supported"` // RFC 9207, section 3
+	// Initiating User Registration via OpenID Connect 1.0, section 4.
+	Prompts []string `json:"prompt_values_supported"`
+	// RFC 9126, section 5; JARM, section 4.
+	PushedEndpoint string   `json:"pushed_authorization_request_endpoint"`
+	ResponseAlgs   []string `json:"authorization_signing_alg_values_supported"`
+	IntrospectAlgs []string `json:"introspection_signing_alg_values_supported"` // RFC 9701, section 7
+	ProofAlgs      []string `json:"dpop_signing_alg_values_supported"`          // RFC 9449, section 5.1
+	// RFC 8705, sections 3.3 and 5.
+	CertificateBound bool              `json:"tls_client_certificate_bound_access_tokens,omitempty"`
+	Aliases          map[string]string `json:"mtls_endpoint_aliases,omitempty"`
+	// OpenID Connect Front-Channel Logout 1.0, section 3.
+	FrontLogout        bool `json:"frontchannel_logout_supported"`
+	FrontLogoutSession bool `json:"frontchannel_logout_session_supported"`
+}
+
+// encodeMetadata returns the discovery document for open.
+func (d *discovery) encodeMetadata(open openTo) (keys.Document, error) {
+	m := metadata{
+		DiscoveryConfiguration: d.configuration(),
+		ResponseIss:            true,
+		Prompts:                idp.Prompts(open.people),
+		PushedEndpoint:         d.authURL + parPath,
+		ResponseAlgs:           algorithms(),
+		IntrospectAlgs:         algorithms(),
+		ProofAlgs:              dpop.Algorithms(),
+		CertificateBound:       d.certificates,
+		Aliases:                d.aliases(),
+		FrontLogout:            true,
+		FrontLogoutSession:     true,
 	}
-	if d.certificates {
-		provenMethods = append(provenMethods, oidc.AuthMethod(idp.AuthSelfSignedTLS))
+	if open.clients {
+		m.RegistrationEndpoint = d.authURL + registerPath
 	}
+
+	body, err := json.Marshal(m)
+	if err != nil {
+		return keys.Document{}, fmt.Errorf("writing discovery document: %w", err)
+	}
+	return keys.Document{Body: body, ETag: web.ETag(body), MaxAge: cacheFor}, nil
+}
+
+// configuration returns the metadata that package oidc defines and that is the same for every
+// openTo.
+func (d *discovery) configuration() oidc.DiscoveryConfiguration {
+	provenMethods := d.authMethods()
 	allMethods := append(slices.Clone(provenMethods), oidc.AuthMethodNone)
 
-	doc := struct {
-		oidc.DiscoveryConfiguration
-		ResponseIss bool `json:"authorization_response_iss_parameter_supported"` // RFC 9207, section 3
-		// Initiating User Registration via OpenID Connect 1.0, section 4.
-		Prompts []string `json:"prompt_values_supported"`
-		// RFC 9126, section 5; JARM, section 4.
-		PushedEndpoint string   `json:"pushed_authorization_request_endpoint"`
-		ResponseAlgs   []string `json:"authorization_signing_alg_values_supported"`
-		IntrospectAlgs []string `json:"introspection_signing_alg_values_supported"` // RFC 9701, section 7
-		ProofAlgs      []string `json:"dpop_signing_alg_values_supported"`          // RFC 9449, section 5.1
-		// RFC 8705, sections 3.3 and 5.
-		CertificateBound bool              `json:"tls_client_certificate_bound_access_tokens,omitempty"`
-		Aliases          map[string]string `json:"mtls_endpoint_aliases,omitempty"`
-		// OpenID Connect Front-Channel Logout 1.0, section 3.
-		FrontLogout        bool `json:"frontchannel_logout_supported"`
-		FrontLogoutSession bool `json:"frontchannel_logout_session_supported"`
-	}{
-		ResponseIss:        true,
-		Prompts:            idp.Prompts(open.people),
-		PushedEndpoint:     d.authURL + parPath,
-		ResponseAlgs:       algorithms(),
-		IntrospectAlgs:     algorithms(),
-		ProofAlgs:          dpop.Algorithms(),
-		CertificateBound:   d.certificates,
-		Aliases:            d.aliases(),
-		FrontLogout:        true,
-		FrontLogoutSession: true,
-		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
-			Issuer:                      d.Issuer,
-			AuthorizationEndpoint:       d.authURL + "/login/oauth/authorize",
-			TokenEndpoint:               d.authURL + tokenPath,
-			IntrospectionEndpoint:       d.authURL + introspectPath,
-			UserinfoEndpoint:            d.authURL + "/oauth/userinfo",
-			RevocationEndpoint:          d.authURL + revokePath,
-			DeviceAuthorizationEndpoint: d.authURL + devicePath,
-			EndSessionEndpoint:          d.authURL + "/oauth/logout",
-			CheckSessionIframe:          d.authURL + sessionPath,
-			JwksURI:                     d.authURL + "/oauth/jwks",
-			ScopesSupported:             idp.Scopes(),
-			ResponseTypesSupported:      idp.ResponseTypes(),
-			ResponseModesSupported:      idp.ResponseModes(),
-			GrantTypesSupported: []oidc.GrantType{
-				oidc.GrantTypeCode,
-				oidc.GrantTypeRefreshToken,
-				oidc.GrantTypeClientCredentials,
-				oidc.GrantTypeImplicit,
-				oidc.GrantTypeDeviceCode,
-			},
-			SubjectTypesSupported:                     []string{string(idp.Public), string(idp.Pairwise)},
-			IDTokenSigningAlgValuesSupported:          algorithms(),
-			TokenEndpointAuthMethodsSupported:         allMethods,
-			RevocationEndpointAuthMethodsSupported:    allMethods,
-			IntrospectionEndpointAuthMethodsSupported: provenMethods,
-			ACRValuesSupported:                        idp.ACRValues(),
-			DisplayValuesSupported:                    []oidc.Display{oidc.DisplayPage},
-			UILocalesSupported:                        words.Tags(), // languages of the pages
-			ClaimsParameterSupported:                  true,
-			BackChannelLogoutSupported:                true,
-			BackChannelLogoutSessionSupported:         true,
-			ClaimTypesSupported:                       []string{"normal"},
-			ClaimsSupported: append([]string{
-				"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
-			}, idp.ClaimsOf("profile", "email", "address", "phone")...),
-			RequestParameterSupported:              true,
-			RequestURIParameterSupported:           true,
-			RequireRequestURIRegistration:          true,
-			RequestObjectSigningAlgValuesSupported: idp.AssertionAlgorithms(),
-			CodeChallengeMethodsSupported:          []oidc.CodeChallengeMethod{oidc.CodeChallengeMethodS256},
+	return oidc.DiscoveryConfiguration{
+		Issuer:                      d.Issuer,
+		AuthorizationEndpoint:       d.authURL + authorizePath,
+		TokenEndpoint:               d.authURL + tokenPath,
+		IntrospectionEndpoint:       d.authURL + introspectPath,
+		UserinfoEndpoint:            d.authURL + "/oauth/userinfo",
+		RevocationEndpoint:          d.authURL + revokePath,
+		DeviceAuthorizationEndpoint: d.authURL + devicePath,
+		EndSessionEndpoint:          d.authURL + "/oauth/logout",
+		CheckSessionIframe:          d.authURL + sessionPath,
+		JwksURI:                     d.authURL + "/oauth/jwks",
+
+		ScopesSupported:        idp.Scopes(),
+		ResponseTypesSupported: idp.ResponseTypes(),
+		ResponseModesSupported: idp.ResponseModes(),
+		GrantTypesSupported: []oidc.GrantType{
+			oidc.GrantTypeCode,
+			oidc.GrantTypeRefreshToken,
+			oidc.GrantTypeClientCredentials,
+			oidc.GrantTypeImplicit,
+			oidc.GrantTypeDeviceCode,
 		},
-	}
-	doc.UserinfoSigningAlgValuesSupported = algorithms()
-	if open.clients {
-		doc.RegistrationEndpoint = d.authURL + registerPath
-	}
+		CodeChallengeMethodsSupported: []oidc.CodeChallengeMethod{oidc.CodeChallengeMethodS256},
+		ACRValuesSupported:            idp.ACRValues(),
+		DisplayValuesSupported:        []oidc.Display{oidc.DisplayPage},
+		UILocalesSupported:            words.Tags(), // languages of the pages
+		ClaimsParameterSupported:      true,
 
-	doc.TokenEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
-	doc.RevocationEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
-	doc.IntrospectionEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
+		RequestParameterSupported:              true,
+		RequestURIParameterSupported:           true,
+		RequireRequestURIRegistration:          true,
+		RequestObjectSigningAlgValuesSupported: idp.AssertionAlgorithms(),
 
-	body, err := json.Marshal(doc)
-	if err != nil {
-		return metadata{}, fmt.Errorf("writing discovery document: %w", err)
+		TokenEndpointAuthMethodsSupported:                  allMethods,
+		TokenEndpointAuthSigningAlgValuesSupported:         idp.AssertionAlgorithms(),
+		RevocationEndpointAuthMethodsSupported:             allMethods,
+		RevocationEndpointAuthSigningAlgValuesSupported:    idp.AssertionAlgorithms(),
+		IntrospectionEndpointAuthMethodsSupported:          provenMethods,
+		IntrospectionEndpointAuthSigningAlgValuesSupported: idp.AssertionAlgorithms(),
+
+		SubjectTypesSupported:             []string{string(idp.Public), string(idp.Pairwise)},
+		IDTokenSigningAlgValuesSupported:  algorithms(),
+		UserinfoSigningAlgValuesSupported: algorithms(),
+		ClaimTypesSupported:               []string{"normal"},
+		ClaimsSupported: append([]string{
+			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
+		}, idp.ClaimsOf("profile", "email", "address", "phone")...),
+
+		BackChannelLogoutSupported:        true,
+		BackChannelLogoutSessionSupported: true,
 	}
-	return metadata{Body: body, ETag: web.ETag(body), MaxAge: cacheFor}, nil
+}
+
+// authMethods returns the methods with which clients can authenticate, except none.
+func (d *discovery) authMethods() []oidc.AuthMethod {
+	methods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
+	if d.certificates && d.ClientCAs != nil {
+		methods = append(methods, oidc.AuthMethod(idp.AuthTLS))
+	}
+	if d.certificates {
+		methods = append(methods, oidc.AuthMethod(idp.AuthSelfSignedTLS))
+	}
+	return methods
 }
 
 // aliases returns the URLs of the endpoints for clients with certificates, by name, or nil if these
@@ -157,6 +174,7 @@ func (d *discovery) aliases() map[string]string {
 	}
 }
 
+// algorithms returns the names of the algorithms with which this server signs.
 func algorithms() (names []string) {
 	for _, alg := range keys.Algorithms() {
 		names = append(names, string(alg))
@@ -166,15 +184,16 @@ func algorithms() (names []string) {
 
 // serveMetadata serves the discovery document. If people may create their own accounts in at least
 // one project, the document lists prompt=create. If clients may register themselves, it contains
-// the registration endpoint.
+// the registration endpoint. It is served without these if the database cannot be read.
 func (d *discovery) serveMetadata(w http.ResponseWriter, r *http.Request) {
-	people, peopleErr := d.MayRegisterSomewhere(r.Context())
-	clients, clientsErr := d.MayClientsRegister(r.Context())
-	open := openTo{
-		people:  people && peopleErr == nil,
-		clients: clients && clientsErr == nil,
+	var open openTo
+	if may, err := d.MayRegisterSomewhere(r.Context()); err == nil {
+		open.people = may
 	}
-	serveDocument(w, r, keys.Document(d.metadata[open]), "application/json")
+	if may, err := d.MayClientsRegister(r.Context()); err == nil {
+		open.clients = may
+	}
+	serveDocument(w, r, d.documents[open], "application/json")
 }
 
 // serveJWKS serves GET /oauth/jwks (RFC 7517, section 8.5).
@@ -183,12 +202,12 @@ func (d *discovery) serveJWKS(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveDocument serves an encoded document, or answers with 304 if the browser already has it.
-func serveDocument(w http.ResponseWriter, r *http.Request, d keys.Document, kind string) {
-	w.Header().Set("Cache-Control", "public, max-age="+strconv.Itoa(int(d.MaxAge.Seconds())))
-	web.ServeDocument(w, r, kind, d.ETag, d.Body)
+func serveDocument(w http.ResponseWriter, r *http.Request, doc keys.Document, contentType string) {
+	w.Header().Set("Cache-Control", "public, max-age="+strconv.Itoa(int(doc.MaxAge.Seconds())))
+	web.ServeDocument(w, r, contentType, doc.ETag, doc.Body)
 }
 
-// document returns a handler that serves a document for GET and HEAD only.
+// document returns a handler that calls serve for GET and HEAD, and refuses other methods.
 func (d *discovery) document(serve http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
