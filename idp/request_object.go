@@ -38,26 +38,35 @@ type Source struct {
 // the request object or pushed request to which v refers. If v refers to neither, they are v
 // itself.
 func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Values, Source, error) {
-	object, reference := v.Get("request"), v.Get("request_uri")
-	switch {
-	case !v.Has("request") && !v.Has("request_uri"):
+	hasObject, hasReference := v.Has("request"), v.Has("request_uri")
+	if !hasObject && !hasReference {
 		return v, Source{}, nil
-	case v.Has("request") && v.Has("request_uri"):
+	}
+	if hasObject && hasReference {
 		return nil, Source{}, oauth("invalid_request", "request and request_uri exclude each other")
-	case len(v["request"]) > 1 || len(v["request_uri"]) > 1:
+	}
+	if len(v["request"]) > 1 || len(v["request_uri"]) > 1 {
 		return nil, Source{}, oauth("invalid_request", "a parameter is repeated")
-	case strings.HasPrefix(reference, pushedPrefix):
-		return rs.findPushed(ctx, c, reference)
 	}
 
-	if v.Has("request_uri") {
-		var err error
-		if object, err = rs.fetchObject(ctx, c, reference); err != nil {
+	object := v.Get("request")
+	if hasReference {
+		reference := v.Get("request_uri")
+		if strings.HasPrefix(reference, pushedPrefix) {
+			return rs.findPushed(ctx, c, reference)
+		}
+		fetched, err := rs.fetchObject(ctx, c, reference)
+		if err != nil {
 			return nil, Source{}, err
 		}
+		object = fetched
 	}
+
 	resolved, err := rs.openObject(ctx, c, object)
-	return resolved, Source{signed: true}, err
+	if err != nil {
+		return nil, Source{}, err
+	}
+	return resolved, Source{signed: true}, nil
 }
 
 // fetchObject returns the request object at uri, which must be registered for the client. Otherwise
@@ -76,6 +85,7 @@ func (rs *Requests) fetchObject(ctx context.Context, c Client, uri string) (stri
 	return strings.TrimSpace(string(raw)), nil
 }
 
+// badObject returns the error for an invalid request object.
 func badObject(format string, args ...any) error {
 	return oauth("invalid_request_object", "the request object: "+format, args...)
 }
@@ -98,19 +108,19 @@ func (rs *Requests) openObject(ctx context.Context, c Client, raw string) (url.V
 	head := token.Headers[0]
 	typ, _ := head.ExtraHeaders[jose.HeaderType].(string)
 	typ = strings.TrimPrefix(strings.ToLower(typ), "application/")
-	switch {
-	case !slices.Contains([]string{"", "jwt", "oauth-authz-req+jwt"}, typ):
+	if !slices.Contains([]string{"", "jwt", "oauth-authz-req+jwt"}, typ) {
 		return nil, badObject("its typ belongs to a different kind of JWT")
-	case !slices.Contains(c.signingAlgorithms(), head.Algorithm),
-		c.RequestObjectAlg != "" && head.Algorithm != c.RequestObjectAlg:
+	}
+	isRegistered := c.RequestObjectAlg == "" || head.Algorithm == c.RequestObjectAlg
+	if !isRegistered || !slices.Contains(c.signingAlgorithms(), head.Algorithm) {
 		return nil, badObject("its alg is not one that the client may use")
 	}
 
 	claims := make(map[string]any)
 	err = rs.signers.verify(ctx, c, token, &claims)
-	var why unverified
-	if errors.As(err, &why) {
-		return nil, badObject("%s", why)
+	var reason unverified
+	if errors.As(err, &reason) {
+		return nil, badObject("%s", reason)
 	}
 	if err != nil {
 		return nil, err
@@ -124,13 +134,14 @@ func (rs *Requests) openObject(ctx context.Context, c Client, raw string) (url.V
 // checkObject checks the issuer, audience and lifetime of a request object. If the client must sign
 // its requests, the object must contain all of these claims.
 func (c Client) checkObject(claims map[string]any, issuer string, now time.Time) error {
-	for name, want := range map[string]string{"iss": c.ID, "client_id": c.ID, "aud": issuer} {
-		switch got, present := claims[name]; {
-		case !present && (!c.RequireObject || name == "client_id"):
-		case name == "aud" && contains(got, want):
-		case got != want:
-			return badObject("its %s must be %s", name, want)
-		}
+	if iss, present := claims["iss"]; (present || c.RequireObject) && iss != c.ID {
+		return badObject("its iss must be %s", c.ID)
+	}
+	if clientID, present := claims["client_id"]; present && clientID != c.ID {
+		return badObject("its client_id must be %s", c.ID)
+	}
+	if aud, present := claims["aud"]; (present || c.RequireObject) && !audienceContains(aud, issuer) {
+		return badObject("its aud must be %s", issuer)
 	}
 
 	if claims["sub"] == c.ID { // a client assertion, which must not be used as a request (RFC 9101, section 10.8)
@@ -141,30 +152,34 @@ func (c Client) checkObject(claims map[string]any, issuer string, now time.Time)
 			return badObject("it must not contain %s", name)
 		}
 	}
+	return c.checkObjectLifetime(claims, now)
+}
 
-	expires, notBefore := instant(claims["exp"]), instant(claims["nbf"])
-	switch {
-	case claims["exp"] == nil && claims["nbf"] == nil && !c.RequireObject:
-		return nil
-	case claims["exp"] != nil && !now.Before(expires), claims["exp"] == nil && c.RequireObject:
+// checkObjectLifetime checks the claims exp and nbf of a request object.
+func (c Client) checkObjectLifetime(claims map[string]any, now time.Time) error {
+	hasExpiry, hasStart := claims["exp"] != nil, claims["nbf"] != nil
+	expires, notBefore := numericDate(claims["exp"]), numericDate(claims["nbf"])
+	if hasExpiry && !now.Before(expires) || !hasExpiry && c.RequireObject {
 		return badObject("it has expired, or its exp is missing")
-	case notBefore.After(now.Add(clientSkew)), claims["nbf"] == nil && c.RequireObject:
+	}
+	if notBefore.After(now.Add(clientSkew)) || !hasStart && c.RequireObject {
 		return badObject("its nbf is in the future or missing")
-	case c.RequireObject && (now.Sub(notBefore) > maxObjectAge || expires.Sub(notBefore) > maxObjectAge):
+	}
+	if c.RequireObject && (now.Sub(notBefore) > maxObjectAge || expires.Sub(notBefore) > maxObjectAge) {
 		return badObject("it may be valid for %s at most", maxObjectAge)
 	}
 	return nil
 }
 
-// contains reports whether audience is the string want, or a list that contains it.
-func contains(audience any, want string) bool {
+// audienceContains reports whether audience is the string want, or a list that contains it.
+func audienceContains(audience any, want string) bool {
 	list, _ := audience.([]any)
 	return audience == want || slices.Contains(list, any(want))
 }
 
-// instant returns the time of a NumericDate. For any other value, and for dates before 1970 or too
-// far in the future, it returns the Unix epoch.
-func instant(date any) time.Time {
+// numericDate returns the time of a NumericDate. For any other value, and for dates before 1970 or
+// too far in the future, it returns the Unix epoch.
+func numericDate(date any) time.Time {
 	seconds, _ := date.(float64)
 	if seconds < 0 || seconds > 1<<40 {
 		seconds = 0
@@ -204,15 +219,16 @@ func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 // reference is invalid. It may use the unverified content of the object, because the sender could
 // have sent the same values as parameters.
 func (rs *Requests) Unresolved(c Client, v url.Values) AuthRequest {
-	v = heedObject(v)
-	a := AuthRequest{ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state")}
-	_ = a.parseResponseMode(v) // after an error, the default mode is set
-	return a
+	v = withUnverified(v)
+	req := AuthRequest{ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state")}
+	_ = req.parseResponseMode(v) // after an error, the default mode is set
+	return req
 }
 
-// heedObject adds the state and response_mode in an unverified request object to the parameters v,
-// unless v contains them. The client then receives the error in the mode that it expects.
-func heedObject(v url.Values) url.Values {
+// withUnverified returns the parameters v with the state and response_mode in its request object,
+// unless v itself contains them. The client then receives the error in the mode that it expects. The
+// object need not be verified.
+func withUnverified(v url.Values) url.Values {
 	parts := strings.Split(v.Get("request"), ".")
 	if len(parts) != 3 {
 		return v
@@ -227,15 +243,20 @@ func heedObject(v url.Values) url.Values {
 		return v
 	}
 
-	heeded := maps.Clone(v)
+	withState := maps.Clone(v)
 	if object.State != "" && !v.Has("state") {
-		heeded.Set("state", object.State)
+		withState.Set("state", object.State)
 	}
-	if object.Mode != "" && !v.Has("response_mode") {
-		heeded.Set("response_mode", object.Mode)
-		if new(AuthRequest).parseResponseMode(heeded) != nil {
-			heeded.Del("response_mode")
-		}
+	if object.Mode == "" || v.Has("response_mode") {
+		return withState
 	}
-	return heeded
+
+	// An invalid mode is ignored.
+	withMode := maps.Clone(withState)
+	withMode.Set("response_mode", object.Mode)
+	var parsed AuthRequest
+	if parsed.parseResponseMode(withMode) != nil {
+		return withState
+	}
+	return withMode
 }
