@@ -56,9 +56,9 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err := checkRedirect(c, resolved); err != nil {
 		return err
 	}
-	req, err := f.Requests.Parse(c, resolved, src)
-	if bad := checkParams(resolved); bad != nil {
-		return f.respondError(w, r, c, req, bad)
+	req, err := f.Requests.Parse(c, resolved, src) // after an error, req has the mode of the response
+	if paramsErr := checkParams(resolved); paramsErr != nil {
+		err = paramsErr
 	}
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
@@ -102,11 +102,11 @@ func checkParams(v url.Values) error {
 		if len(values) > 1 && name != "resource" {
 			return &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "a parameter is repeated"}
 		}
-		mayHaveZero := name == "state" || name == "password"
-		isBad := func(text string) bool {
-			return !utf8.ValidString(text) || !mayHaveZero && strings.IndexByte(text, 0) >= 0
+		mayContainNUL := name == "state" || name == "password"
+		isNotText := func(s string) bool {
+			return !utf8.ValidString(s) || !mayContainNUL && strings.Contains(s, "\x00")
 		}
-		if isBad(name) || slices.ContainsFunc(values, isBad) {
+		if isNotText(name) || slices.ContainsFunc(values, isNotText) {
 			return &problem.Error{Kind: problem.Invalid, Code: "invalid_request", Message: "a parameter is not text"}
 		}
 	}
@@ -120,9 +120,12 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	}
 	c, err := f.Clients.Find(r.Context(), v.Get("client_id"))
 	if errors.Is(err, problem.NotFound) {
-		return c, notProven(noClient)
+		return idp.Client{}, notProven(noClient)
 	}
-	return c, err
+	if err != nil {
+		return idp.Client{}, err
+	}
+	return c, nil
 }
 
 // checkRedirect returns an error unless the redirect URI is registered for the client. Until this
@@ -166,8 +169,8 @@ func (f *flow) refuse(w http.ResponseWriter, r *http.Request, c idp.Client, v ur
 	}
 }
 
-// proceed answers a request with a login of the browser. If a page is needed first, it redirects to
-// that page. The package comment has a diagram of the steps.
+// proceed answers a request with a login of the browser. If a page is needed first, it stores the
+// request and redirects to that page. The package comment has a diagram of the steps.
 func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
 	l, err := f.logins.live(r, c.ProjectID)
 	if err != nil {
@@ -179,29 +182,24 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	}
 
 	// Which login can answer? If none can, the person must sign in or choose a login.
-	silent := req.Has("none")
-	s, ok := l.answering(req)
-	switch {
-	case ok && req.Satisfied(s, f.Now()):
-	case silent && l.mayChoose(req):
-		return f.respondError(w, r, c, req, errSelectionRequired)
-	case silent:
-		return f.respondError(w, r, c, req, errLoginRequired)
-	case l.mayChoose(req):
-		return f.suspend(w, r, c, req, "/accounts")
-	default:
-		return f.suspend(w, r, c, req, "/login")
+	s, found := l.answering(req)
+	if !found || !req.Satisfied(s, f.Now()) {
+		if l.mayChoose(req) {
+			return f.askOrFail(w, r, c, req, "/accounts", errSelectionRequired)
+		}
+		return f.askOrFail(w, r, c, req, "/login", errLoginRequired)
 	}
 
 	// Does the login need a second factor for this request?
-	path, err := f.factorPathFor(r, c, req, s)
-	switch {
-	case err != nil:
+	factorPage, err := f.factorPathFor(r, c, req, s)
+	if err != nil {
 		return f.respondError(w, r, c, req, err)
-	case path != "" && silent:
-		return f.respondError(w, r, c, req, errLoginRequired)
-	case path != "":
-		return f.askFactor(w, r, c, req, s, path)
+	}
+	if factorPage != "" {
+		if req.Has("none") {
+			return f.respondError(w, r, c, req, errLoginRequired)
+		}
+		return f.askFactor(w, r, c, req, s, factorPage)
 	}
 
 	// Has the subscriber consented to everything that the request asks for?
@@ -210,13 +208,20 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		return f.respondError(w, r, c, req, err)
 	}
 	if !agreed || req.Has("consent") {
-		if silent {
-			return f.respondError(w, r, c, req, errConsentRequired)
-		}
-		return f.suspend(w, r, c, req, "/consent")
+		return f.askOrFail(w, r, c, req, "/consent", errConsentRequired)
 	}
 
 	return f.grant(w, r, c, req, s)
+}
+
+// askOrFail suspends the request and redirects to the page at path. With prompt=none, which permits
+// no page, it sends silentErr to the client instead.
+func (f *flow) askOrFail(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
+	path string, silentErr *problem.Error) error {
+	if req.Has("none") {
+		return f.respondError(w, r, c, req, silentErr)
+	}
+	return f.suspend(w, r, c, req, path)
 }
 
 // These are the errors for prompt=none (OpenID Connect Core, section 3.1.2.6).
