@@ -11,11 +11,13 @@ import (
 )
 
 // readCredentials returns the credentials of a client. It rejects an invalid Basic header, and
-// several kinds of credentials in one request (RFC 6749, section 2.3).
+// several kinds of credentials in one request (RFC 6749, section 2.3). If the client uses Basic, it
+// also deletes an empty client_secret from the form, because some clients send one, and an empty
+// value counts as omitted (RFC 6749, section 3.2).
 func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
-	headers := r.Header.Values("Authorization")
-	asserted := form.Has("client_assertion") || form.Has("client_assertion_type")
-	if asserted && (len(headers) > 0 || form.Has("client_secret")) {
+	hasHeader := len(r.Header.Values("Authorization")) > 0
+	hasAssertion := form.Has("client_assertion") || form.Has("client_assertion_type")
+	if hasAssertion && (hasHeader || form.Has("client_secret")) {
 		return nil, invalidRequest("the client authenticates in more than one way")
 	}
 
@@ -25,71 +27,66 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 		ClientAssertion:     form.Get("client_assertion"),
 		ClientAssertionType: form.Get("client_assertion_type"),
 	}
-	if asserted {
-		return cc, checkAssertionForm(form)
+	if hasAssertion {
+		if refused := checkAssertionForm(form); refused != nil {
+			return nil, refused
+		}
+		return cc, nil
 	}
-
-	if len(headers) == 0 {
+	if !hasHeader {
+		// Everyone may know a client_id. For introspection, a client must prove that it is its own.
 		proven := form.Has("client_secret") || web.Certificates(r) != nil
 		if !form.Has("client_id") || r.URL.Path == introspectPath && !proven {
-			return nil, &refusal{
-				status: http.StatusUnauthorized,
-				code:   "invalid_client",
-				text:   "the client does not authenticate",
-			}
+			return nil, invalidClient("the client does not authenticate")
 		}
 		return cc, nil
 	}
 
-	name, secret, ok := basicCredentials(r)
+	clientID, secret, ok := basicCredentials(r)
 	if !ok {
-		return nil, &refusal{
-			status: http.StatusUnauthorized,
-			code:   "invalid_client",
-			text:   "the Authorization header has no valid Basic credentials",
-		}
+		return nil, invalidClient("the Authorization header has no valid Basic credentials")
 	}
 	if cc.ClientSecret != "" {
 		return nil, invalidRequest("the client authenticates in more than one way")
 	}
-	form.Del("client_secret") // some clients send an empty value, which counts as omitted (RFC 6749, section 3.2)
-	if cc.ClientID != "" && cc.ClientID != name {
+	form.Del("client_secret")
+	if cc.ClientID != "" && cc.ClientID != clientID {
 		return nil, invalidRequest("client_id is not the one of the Authorization header")
 	}
-	cc.ClientID, cc.ClientSecret = name, secret
+	cc.ClientID, cc.ClientSecret = clientID, secret
 	return cc, nil
+}
+
+// invalidClient returns the refusal for a client that does not authenticate correctly.
+func invalidClient(text string) *refusal {
+	return &refusal{status: http.StatusUnauthorized, code: "invalid_client", text: text}
 }
 
 // basicCredentials returns the credentials in a Basic header, which are encoded like form values (RFC
 // 6749, section 2.3.1).
 func basicCredentials(r *http.Request) (clientID, secret string, ok bool) {
-	name, password, ok := web.Basic(r)
+	user, password, ok := web.Basic(r)
 	if !ok {
 		return "", "", false
 	}
-	clientID, err := url.QueryUnescape(name)
+	clientID, err := url.QueryUnescape(user)
 	if err != nil || clientID == "" {
 		return "", "", false
 	}
 	secret, err = url.QueryUnescape(password)
-	return clientID, secret, err == nil
+	if err != nil {
+		return "", "", false
+	}
+	return clientID, secret, true
 }
 
 // checkAssertionForm checks that both parameters of RFC 7521, section 4.2 are present.
 func checkAssertionForm(form url.Values) *refusal {
-	switch {
-	case form.Get("client_assertion_type") != idp.AssertionType:
-		return &refusal{
-			status: http.StatusUnauthorized,
-			code:   "invalid_client",
-			text:   "client_assertion_type must be " + idp.AssertionType,
-		}
-	case form.Get("client_assertion") == "":
-		return &refusal{
-			status: http.StatusUnauthorized,
-			code:   "invalid_client",
-			text:   "client_assertion is missing",
-		}
+	if form.Get("client_assertion_type") != idp.AssertionType {
+		return invalidClient("client_assertion_type must be " + idp.AssertionType)
+	}
+	if form.Get("client_assertion") == "" {
+		return invalidClient("client_assertion is missing")
 	}
 	return nil
 }
