@@ -143,17 +143,18 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 	})
 }
 
-// ForgetLetters deletes emails that were sent, or kept in the local mailbox, before the time sent.
-// It also deletes emails that were given up before dead, and links that expired before expired.
-func (s *Letters) ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error {
+// ForgetLetters deletes emails that were sent, or kept in the local mailbox, before the first time.
+// It also deletes emails that were given up before the second, and links that expired before the
+// third.
+func (s *Letters) ForgetLetters(ctx context.Context, sentBefore, deadBefore, expiredBefore time.Time) error {
 	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM mails
 				WHERE state IN ('sent', 'kept') AND ended < $1 OR state = 'dead' AND ended < $2`,
-			micros(sent), micros(dead))
+			micros(sentBefore), micros(deadBefore))
 		if err != nil {
 			return fmt.Errorf("deleting mails: %w", err)
 		}
-		if _, err := t.Exec(ctx, `DELETE FROM mail_links WHERE expires < $1`, micros(expired)); err != nil {
+		if _, err := t.Exec(ctx, `DELETE FROM mail_links WHERE expires < $1`, micros(expiredBefore)); err != nil {
 			return fmt.Errorf("deleting links: %w", err)
 		}
 		return nil
