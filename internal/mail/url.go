@@ -42,34 +42,21 @@ func ParseURL(raw string) (Server, error) {
 		return Server{}, errors.New("contains a password; set mail.password instead")
 	}
 
-	s := Server{Host: u.Hostname(), User: u.User.Username(), Implicit: u.Scheme == "smtps", Port: 587}
-	if s.Implicit {
-		s.Port = 465
+	port, err := portOf(u)
+	if err != nil {
+		return Server{}, err
 	}
-	if port := u.Port(); port != "" {
-		s.Port, err = strconv.Atoi(port)
-		if err != nil || s.Port < 1 || s.Port > 65535 {
-			return s, errors.New("needs a port from 1 to 65535")
-		}
+	plain, err := isPlain(u)
+	if err != nil {
+		return Server{}, err
 	}
-
-	ip := net.ParseIP(s.Host)
-	loopback := s.Host == "localhost" || ip != nil && ip.IsLoopback()
-	s.Plain = loopback && !s.Implicit
-
-	for name, values := range u.Query() {
-		switch {
-		case name != "tls" || len(values) != 1 || s.Implicit:
-			return s, fmt.Errorf("has the unknown parameter %q; known are tls=none and tls=starttls, for smtp", name)
-		case values[0] == "none":
-			s.Plain = true
-		case values[0] == "starttls":
-			s.Plain = false
-		default:
-			return s, errors.New("has an invalid tls parameter: needs tls=none or tls=starttls")
-		}
-	}
-	return s, nil
+	return Server{
+		Host:     u.Hostname(),
+		Port:     port,
+		Implicit: u.Scheme == "smtps",
+		Plain:    plain,
+		User:     u.User.Username(),
+	}, nil
 }
 
 // isServer reports whether a URL has the scheme and host of a mail server, and no path or fragment.
@@ -82,6 +69,48 @@ func isServer(u *url.URL) bool {
 	default:
 		return u.Hostname() != "" && u.Fragment == ""
 	}
+}
+
+// portOf returns the port in a URL, or the default port of its scheme.
+func portOf(u *url.URL) (int, error) {
+	if u.Port() == "" {
+		if u.Scheme == "smtps" {
+			return 465, nil
+		}
+		return 587, nil
+	}
+
+	port, err := strconv.Atoi(u.Port())
+	if err != nil || port < 1 || port > 65535 {
+		return 0, errors.New("needs a port from 1 to 65535")
+	}
+	return port, nil
+}
+
+// isPlain reports whether a URL selects a connection without TLS.
+func isPlain(u *url.URL) (bool, error) {
+	implicit := u.Scheme == "smtps"
+	plain := !implicit && isLoopback(u.Hostname())
+	for name, values := range u.Query() {
+		if name != "tls" || len(values) != 1 || implicit {
+			return false, fmt.Errorf("has the unknown parameter %q; "+
+				"known are tls=none and tls=starttls, for smtp", name)
+		}
+		switch values[0] {
+		case "none":
+			plain = true
+		case "starttls":
+			plain = false
+		default:
+			return false, errors.New("has an invalid tls parameter: needs tls=none or tls=starttls")
+		}
+	}
+	return plain, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // Name returns the server's host and port, without secrets.
