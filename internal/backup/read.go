@@ -2,7 +2,6 @@ package backup
 
 import (
 	"archive/tar"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -42,88 +41,116 @@ func readArchive(in io.Reader, identities []age.Identity, v Visitor) (Header, Ma
 		return Header{}, Manifest{}, fmt.Errorf("decrypting: %w", err)
 	}
 	r := &reader{Visitor: v, tar: tar.NewReader(decrypted), inside: make(map[string]Object), covered: newCovered()}
-	m, err := r.read()
+	manifest, err := r.read()
 	if err != nil {
-		return r.header, m, err
+		return r.header, manifest, err
 	}
 	// Reading to the end of the encrypted data proves that the archive was not truncated.
 	if _, err := io.Copy(io.Discard, decrypted); err != nil {
-		return r.header, m, fmt.Errorf("decrypting: %w", err)
+		return r.header, manifest, fmt.Errorf("decrypting: %w", err)
 	}
-	return r.header, m, nil
+	return r.header, manifest, nil
 }
 
-// A reader reads an archive. The header of the current entry has already been read.
+// A reader reads an archive. A method that reads entries begins with the current entry, and then
+// advances past what it has read.
 type reader struct {
 	Visitor
-	tar     *tar.Reader
-	entry   *tar.Header // nil after the last entry
+	tar   *tar.Reader
+	entry *tar.Header // the current entry; nil after the last one
+
 	header  Header
-	found   Manifest
-	covered covered
-	inside  map[string]Object // objects whose bytes have been read and that have not been listed yet, by entry name
+	found   Manifest // sums of the contents that have been read
+	covered covered  // texts that the authentication code covers
+	// inside holds, by entry name, the objects whose bytes have been read and that have not been
+	// listed yet.
+	inside map[string]Object
 }
 
-func (r *reader) advance() (err error) {
-	r.entry, err = r.tar.Next()
+// advance makes the next entry the current one.
+func (r *reader) advance() error {
+	r.entry = nil
+	next, err := r.tar.Next()
 	if err == io.EOF {
-		r.entry = nil
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading the archive: %w", err)
 	}
+	r.entry = next
 	return nil
 }
 
 var errIncomplete = errors.New("the archive is not complete: its manifest is missing")
 
-func (r *reader) read() (want Manifest, err error) {
-	if err := r.advance(); err != nil {
-		return want, err
+// read reads all entries, and returns the manifest that the contents were compared with.
+func (r *reader) read() (Manifest, error) {
+	if err := r.readHeader(); err != nil {
+		return Manifest{}, err
 	}
-	if r.entry == nil || r.entry.Name != headerName {
-		return want, errors.New("this is not a backup of selvage: the header is missing")
-	}
-
-	if err := r.readJSON(&r.header); err != nil {
-		return want, err
-	}
-	if r.header.Format != format || r.header.Version != version {
-		return want, fmt.Errorf("the backup has the format %q, version %d; this selvage reads %q, version %d",
-			r.header.Format, r.header.Version, format, version)
-	}
-
 	if err := r.Header(r.header); err != nil {
-		return want, err
+		return Manifest{}, err
 	}
 
 	for _, t := range r.header.Tables {
 		if err := r.readTable(t); err != nil {
-			return want, fmt.Errorf("reading table %s: %w", t.Name, err)
+			return Manifest{}, fmt.Errorf("reading table %s: %w", t.Name, err)
 		}
 	}
 	if err := r.readMedia(); err != nil {
-		return want, err
-	}
-	if r.entry == nil {
-		return want, errIncomplete
-	}
-	if r.entry.Name != manifestName {
-		return want, fmt.Errorf("the archive has an unknown entry %q", r.entry.Name)
+		return Manifest{}, err
 	}
 
-	if err := r.readJSON(&want); err != nil {
-		return want, err
+	manifest, err := r.readManifest()
+	if err != nil {
+		return Manifest{}, err
 	}
-	want.covered = r.covered.sum.Sum(nil)
-	if want.code, err = r.readCode(); err != nil {
-		return want, err
+	return manifest, r.compare(manifest)
+}
+
+// readHeader reads the first entry.
+func (r *reader) readHeader() error {
+	if err := r.advance(); err != nil {
+		return err
 	}
+	if r.entry == nil || r.entry.Name != headerName {
+		return errors.New("this is not a backup of selvage: the header is missing")
+	}
+
+	if err := r.readJSON(&r.header); err != nil {
+		return err
+	}
+	if r.header.Format != format || r.header.Version != version {
+		return fmt.Errorf("the backup has the format %q, version %d; this selvage reads %q, version %d",
+			r.header.Format, r.header.Version, format, version)
+	}
+	return nil
+}
+
+// readManifest reads the manifest and its authentication code, which are the last entries.
+func (r *reader) readManifest() (Manifest, error) {
+	if r.entry == nil {
+		return Manifest{}, errIncomplete
+	}
+	if r.entry.Name != manifestName {
+		return Manifest{}, fmt.Errorf("the archive has an unknown entry %q", r.entry.Name)
+	}
+
+	var m Manifest
+	if err := r.readJSON(&m); err != nil {
+		return Manifest{}, err
+	}
+	m.covered = r.covered.sum.Sum(nil)
+
+	code, err := r.readCode()
+	if err != nil {
+		return Manifest{}, err
+	}
+	m.code = code
 	if r.entry != nil {
-		return want, fmt.Errorf("the archive has an entry %q after its authentication code", r.entry.Name)
+		return Manifest{}, fmt.Errorf("the archive has an entry %q after its authentication code", r.entry.Name)
 	}
-	return want, r.compare(want)
+	return m, nil
 }
 
 // compare returns an error if the contents that were read differ from the manifest.
@@ -155,86 +182,6 @@ func (r *reader) readJSON(v any) error {
 	return r.advance()
 }
 
-// readTable passes the rows of a table to the visitor.
-func (r *reader) readTable(t Table) error {
-	l := &lineReader{r: r, prefix: rowsPrefix + t.Name + "/", hash: sha256.New()}
-	if r.entry == nil || !strings.HasPrefix(r.entry.Name, l.prefix) {
-		r.found.Tables = append(r.found.Tables, l.sum(t.Name))
-		return nil
-	}
-
-	var failed error
-	err := r.Rows(t, func(yield func([]any, error) bool) {
-		for text, err := range l.all() {
-			var row []any
-			if err == nil {
-				row, err = parseRow(t, text)
-			}
-			if err != nil {
-				failed = err
-				yield(nil, err)
-				return
-			}
-			if !yield(row, nil) {
-				return
-			}
-		}
-	})
-	if err = errors.Join(failed, err); err != nil {
-		return err
-	}
-	r.found.Tables = append(r.found.Tables, l.sum(t.Name))
-	return nil
-}
-
-// parseRow parses a row, whose values must match the columns. It stops at the first value that does
-// not match, so that a line of many small values cannot use much memory.
-func parseRow(t Table, text json.RawMessage) ([]any, error) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if begin, err := dec.Token(); err != nil || begin != json.Delim('[') {
-		return nil, errors.Join(errors.New("a row is not an array"), err)
-	}
-
-	row := make([]any, 0, len(t.Columns))
-	for dec.More() {
-		if len(row) == len(t.Columns) {
-			return nil, fmt.Errorf("a row has more than %d values", len(row))
-		}
-		value, err := parseValue(dec, t.Columns[len(row)])
-		if err != nil {
-			return nil, err
-		}
-		row = append(row, value)
-	}
-
-	if len(row) != len(t.Columns) {
-		return nil, fmt.Errorf("a row has %d values, not %d", len(row), len(t.Columns))
-	}
-	return row, nil
-}
-
-func parseValue(dec *json.Decoder, c Column) (any, error) {
-	value, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-
-	switch v := value.(type) {
-	case nil:
-		return nil, nil
-	case json.Number:
-		if c.Integer {
-			return v.Int64()
-		}
-	case string:
-		if !c.Integer {
-			return v, nil
-		}
-	}
-	return nil, fmt.Errorf("column %s has a value of the wrong type", c.Name)
-}
-
 // readMedia reads the bytes of the objects and their list.
 func (r *reader) readMedia() error {
 	l := &lineReader{r: r, prefix: objectsPrefix, hash: sha256.New()}
@@ -246,13 +193,8 @@ func (r *reader) readMedia() error {
 				return fmt.Errorf("reading %s: %w", name, err)
 			}
 		case strings.HasPrefix(name, objectsPrefix):
-			for text, err := range l.all() {
-				if err != nil {
-					return fmt.Errorf("reading the list of media: %w", err)
-				}
-				if err := r.readObject(text); err != nil {
-					return fmt.Errorf("reading the list of media: %w", err)
-				}
+			if err := r.readObjects(l); err != nil {
+				return fmt.Errorf("reading the list of media: %w", err)
 			}
 		default:
 			return fmt.Errorf("the archive has an unknown entry %q", name)
@@ -280,20 +222,38 @@ func (r *reader) readBytes() error {
 	return r.advance()
 }
 
-// readObject compares an object in the list with its bytes, if these are inside the archive.
-func (r *reader) readObject(text json.RawMessage) error {
-	var o Object
-	if err := json.Unmarshal(text, &o); err != nil {
-		return err
-	}
-	r.found.Media.add(o)
-	if r.header.Inside && !o.absent() {
-		if got := r.inside[o.name()]; got != o {
-			err := fmt.Errorf("%s has %d bytes with SHA-256 %q, not %d with %s",
-				o.name(), got.Bytes, got.SHA256, o.Bytes, o.SHA256)
-			return &Mismatch{[]error{err}}
+// readObjects passes the listed objects to the visitor.
+func (r *reader) readObjects(l *lineReader) error {
+	for text, err := range l.all() {
+		if err != nil {
+			return err
 		}
-		delete(r.inside, o.name())
+		var o Object
+		if err := json.Unmarshal(text, &o); err != nil {
+			return err
+		}
+		r.found.Media.add(o)
+		if err := r.compareBytes(o); err != nil {
+			return err
+		}
+		if err := r.Object(o); err != nil {
+			return err
+		}
 	}
-	return r.Object(o)
+	return nil
+}
+
+// compareBytes compares a listed object with its bytes, if these are inside the archive.
+func (r *reader) compareBytes(listed Object) error {
+	if !r.header.Inside || listed.absent() {
+		return nil
+	}
+	name := listed.name()
+	if got := r.inside[name]; got != listed {
+		err := fmt.Errorf("%s has %d bytes with SHA-256 %q, not %d with %s",
+			name, got.Bytes, got.SHA256, listed.Bytes, listed.SHA256)
+		return &Mismatch{[]error{err}}
+	}
+	delete(r.inside, name)
+	return nil
 }
