@@ -12,53 +12,54 @@ import (
 func (b *Bus) receive(ctx context.Context, sealed []byte) {
 	b.receiving.Lock() // transports call receive concurrently
 	defer b.receiving.Unlock()
-	isBroadcast := len(sealed) > 0 && sealed[0] == toAll
-	opening := b.sealer
-	if isBroadcast {
-		opening = b.broadcasts
-	}
 
-	from, text, err := opening.open(sealed, time.Now())
-	if err != nil {
-		b.refuse(err)
+	e, ok := b.openEnvelope(sealed)
+	if !ok {
 		return
 	}
-	if isBroadcast && from == b.node {
-		return // this node has sent it
-	}
-
-	e := envelope{From: from}
-	if err := json.Unmarshal(text, &e); err != nil {
-		b.log.Warn("ignoring a message from another node", "error", err)
-		return
-	}
-
 	b.received.Add(1)
 	if e.Kind == "" {
 		b.takeAnswer(e)
 		return
 	}
 
-	h := b.handlers[e.Kind]
-	if h == nil {
+	handle := b.handlers[e.Kind]
+	if handle == nil {
 		return // a newer version may have sent it
 	}
-	if e.ID == "" {
-		if _, err := h(ctx, e.From, e.Body); err != nil {
-			b.log.Error("handling a message from another node", "kind", e.Kind, "error", err)
-		}
+	if e.ID != "" {
+		b.startAnswer(ctx, handle, e)
 		return
 	}
-
-	select {
-	case b.slots <- struct{}{}:
-		go func() {
-			defer func() { <-b.slots }()
-			b.answer(ctx, h, e)
-		}()
-	default: // the node is busy: the caller gets no answer and may try again
-		b.dropped.Add(1)
+	if _, err := handle(ctx, e.From, e.Body); err != nil {
+		b.log.Error("handling a message from another node", "kind", e.Kind, "error", err)
 	}
+}
+
+// openEnvelope opens a sealed message. If the message must be ignored, ok is false. The caller must
+// hold b.receiving.
+func (b *Bus) openEnvelope(sealed []byte) (e envelope, ok bool) {
+	isBroadcast := len(sealed) > 0 && sealed[0] == toAll
+	opener := b.sealer
+	if isBroadcast {
+		opener = b.broadcasts
+	}
+
+	from, text, err := opener.open(sealed, time.Now())
+	if err != nil {
+		b.refuse(err)
+		return envelope{}, false
+	}
+	if isBroadcast && from == b.node {
+		return envelope{}, false // this node has sent it
+	}
+
+	e.From = from
+	if err := json.Unmarshal(text, &e); err != nil {
+		b.log.Warn("ignoring a message from another node", "error", err)
+		return envelope{}, false
+	}
+	return e, true
 }
 
 // refuse counts a message that cannot be trusted. The caller must hold b.receiving.
@@ -81,26 +82,40 @@ func (b *Bus) takeAnswer(e envelope) {
 	}
 }
 
+// startAnswer answers a request in a new goroutine. If the node is too busy, the sender gets no
+// answer, and may try again.
+func (b *Bus) startAnswer(ctx context.Context, handle Handler, request envelope) {
+	select {
+	case b.slots <- struct{}{}:
+	default:
+		b.dropped.Add(1)
+		return
+	}
+	go func() {
+		defer func() { <-b.slots }()
+		b.answer(ctx, handle, request)
+	}()
+}
+
 // answer answers a request.
-func (b *Bus) answer(ctx context.Context, h Handler, e envelope) {
+func (b *Bus) answer(ctx context.Context, handle Handler, request envelope) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	answer, err := h(ctx, e.From, e.Body)
 
-	reply := envelope{ID: e.ID}
-	switch p := problem.First(err); {
-	case p != nil:
-		reply.Fault = p
-	case err != nil:
-		b.log.Error("answering another node", "kind", e.Kind, "error", err)
-		reply.Failed = true
-	default:
-		if reply.Body, err = json.Marshal(answer); err != nil {
-			reply.Failed = true
+	reply := envelope{ID: request.ID}
+	body, err := handle(ctx, request.From, request.Body)
+	if err != nil {
+		reply.Fault = problem.First(err)
+		reply.Failed = reply.Fault == nil
+		if reply.Failed {
+			b.log.Error("answering another node", "kind", request.Kind, "error", err)
 		}
+	} else {
+		reply.Body, err = json.Marshal(body)
+		reply.Failed = err != nil
 	}
 
-	if err := b.enqueue(e.From, reply); err != nil {
-		b.drop(e.Kind, err)
+	if err := b.enqueue(request.From, reply); err != nil {
+		b.drop(request.Kind, err)
 	}
 }
