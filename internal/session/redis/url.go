@@ -26,15 +26,19 @@ var modes = map[string]Mode{"redis": Single, "redis-cluster": Cluster, "redis-se
 
 // A location is a parsed URL.
 type location struct {
-	scheme                         string
-	mode                           Mode
-	user, password                 string
-	master                         string // the master's name, as the Sentinels know it
-	sentinelUser, sentinelPassword string
-	hosts                          []string // with ports
-	database                       int
-	prefix                         string      // the beginning of all keys, with a trailing colon
-	tls                            *tls.Config // nil means no TLS
+	scheme   string
+	mode     Mode
+	hosts    []string    // with ports
+	tls      *tls.Config // nil means no TLS
+	user     string
+	password string
+	database int    // always 0 in mode Cluster
+	prefix   string // the beginning of all keys, with a trailing colon; "" means none
+
+	// These fields are set only in mode Sentinel.
+	master           string // the master's name, as the Sentinels know it
+	sentinelUser     string
+	sentinelPassword string
 }
 
 // String returns the URL without credentials.
@@ -50,9 +54,9 @@ func (l location) String() string {
 	return s
 }
 
-// encode is appended to errors about URLs, because most wrong URLs contain a password that is not
+// encodingHint is appended to errors about URLs, because most wrong URLs contain a password that is not
 // encoded.
-const encode = "; in a password, write / ? # @ : % as %2F %3F %23 %40 %3A %25"
+const encodingHint = "; in a password, write / ? # @ : % as %2F %3F %23 %40 %3A %25"
 
 // Check returns an error if a URL, or a file that it names, is invalid. It does not connect.
 func Check(raw string) error {
@@ -62,7 +66,7 @@ func Check(raw string) error {
 
 // parse parses a URL. It does not use net/url, which accepts only one host, and whose errors show
 // the URL with its password.
-func parse(raw string) (l location, err error) {
+func parse(raw string) (location, error) {
 	scheme, rest, found := strings.Cut(raw, "://")
 	plain, secure := strings.CutPrefix(scheme, "rediss")
 	if secure {
@@ -70,19 +74,21 @@ func parse(raw string) (l location, err error) {
 	}
 	mode, known := modes[plain]
 	if !found || !known {
-		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, " +
+		return location{}, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, " +
 			"with rediss instead of redis for TLS")
 	}
 
-	l.scheme, l.mode = scheme, mode
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
 	credentials, hosts := cutLast(authority)
-	return l, errors.Join(
+
+	l := location{scheme: scheme, mode: mode}
+	err := errors.Join(
 		l.parseCredentials(credentials),
 		l.parseHosts(hosts),
 		l.parseDatabase(path),
 		l.parseParameters(query, secure))
+	return l, err
 }
 
 // cutLast returns the texts before and after the last @. Without an @, before is empty.
@@ -92,37 +98,55 @@ func cutLast(text string) (before, after string) {
 }
 
 func (l *location) parseCredentials(raw string) error {
+	credentials := raw
 	if l.mode == Sentinel {
-		credentials, name := cutLast(raw)
-		if !strings.Contains(raw, "@") { // redis-sentinel://MASTER:PASSWORD@…
-			var password string
-			name, password, _ = strings.Cut(raw, ":")
-			if password != "" {
-				credentials = ":" + password
-			}
-		}
-
+		var name string
+		credentials, name = splitMaster(raw)
 		master, err := url.PathUnescape(name)
 		if err != nil || master == "" {
 			return fmt.Errorf("the Redis URL lacks the master's name in the Sentinels: "+
-				"%s://MASTER@HOST:26379%s", l.scheme, encode)
+				"%s://MASTER@HOST:26379%s", l.scheme, encodingHint)
 		}
-		l.master, raw = master, credentials
+		l.master = master
+	}
+	if credentials == "" {
+		return nil
 	}
 
-	user, password, both := strings.Cut(raw, ":")
-	if raw != "" && !both {
+	rawUser, rawPassword, found := strings.Cut(credentials, ":")
+	if !found {
 		return errors.New("the Redis URL has a user without a password: write USER:PASSWORD@, or " +
-			":PASSWORD@ for the default user" + encode)
+			":PASSWORD@ for the default user" + encodingHint)
 	}
 
-	var errUser, errPassword error
-	l.user, errUser = url.PathUnescape(user)
-	l.password, errPassword = url.PathUnescape(password)
-	if errUser != nil || errPassword != nil || l.user != "" && l.password == "" {
-		return errors.New("the user and password in the Redis URL are invalid" + encode)
+	invalid := errors.New("the user and password in the Redis URL are invalid" + encodingHint)
+	user, err := url.PathUnescape(rawUser)
+	if err != nil {
+		return invalid
 	}
+	password, err := url.PathUnescape(rawPassword)
+	if err != nil {
+		return invalid
+	}
+	if user != "" && password == "" {
+		return invalid
+	}
+	l.user = user
+	l.password = password
 	return nil
+}
+
+// splitMaster splits the part of a URL for Sentinels before the hosts. It has the form
+// USER:PASSWORD@MASTER, MASTER:PASSWORD or MASTER.
+func splitMaster(raw string) (credentials, master string) {
+	if strings.Contains(raw, "@") {
+		return cutLast(raw)
+	}
+	master, password, _ := strings.Cut(raw, ":")
+	if password == "" {
+		return "", master
+	}
+	return ":" + password, master
 }
 
 // parseHosts adds the default port to each host without one.
@@ -138,7 +162,7 @@ func (l *location) parseHosts(raw string) error {
 		name, port, err := net.SplitHostPort(host)
 		if err != nil || !isHost(name) || !isPort(port) {
 			return fmt.Errorf("the Redis URL needs a host, and a port from 1 to 65535 unless it is the "+
-				"default: %s://HOST:6379%s", l.scheme, encode)
+				"default: %s://HOST:6379%s", l.scheme, encodingHint)
 		}
 		l.hosts = append(l.hosts, net.JoinHostPort(name, port))
 	}
@@ -162,51 +186,76 @@ func (l *location) parseDatabase(path string) error {
 		return nil
 	}
 	n, err := strconv.ParseUint(path, 10, 16)
-	switch {
-	case err != nil:
-		return errors.New("the Redis URL must end in a database number, such as /0" + encode)
-	case n > 0 && l.mode == Cluster:
+	if err != nil {
+		return errors.New("the Redis URL must end in a database number, such as /0" + encodingHint)
+	}
+	if n > 0 && l.mode == Cluster {
 		return errors.New("the Redis URL has a database number, but a Cluster has only one database")
 	}
 	l.database = int(n)
 	return nil
 }
 
+// parameters lists the known parameters of a URL.
+var parameters = []string{"ca", "cert", "key", "sentinel_user", "sentinel_password", "prefix"}
+
 func (l *location) parseParameters(query string, secure bool) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return errors.New("the parameters of the Redis URL are invalid" + encode)
+		return errors.New("the parameters of the Redis URL are invalid" + encodingHint)
+	}
+	for name, v := range values {
+		if err := l.checkParameter(name, v, secure); err != nil {
+			return err
+		}
 	}
 
-	known := []string{"ca", "cert", "key", "sentinel_user", "sentinel_password", "prefix"}
-	for name, v := range values {
-		switch {
-		case !slices.Contains(known, name):
-			// The name is not shown, because it is probably part of a password that contains a
-			// question mark.
-			return fmt.Errorf("the Redis URL has an unknown parameter; known are %s%s",
-				strings.Join(known, ", "), encode)
-		case len(v) > 1 || v[0] == "":
-			return fmt.Errorf("the parameter %s of the Redis URL needs exactly one value", name)
-		case name == "prefix":
-			// Braces would make the prefix the hash tag, so that all keys would be in the same slot
-			// of a Cluster.
-			const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
-			if len(v[0]) > 32 || strings.Trim(v[0], allowed) != "" {
-				return errors.New("the prefix in the Redis URL must be 1 to 32 letters, digits, - and _")
-			}
-			l.prefix = v[0] + ":"
-		case strings.HasPrefix(name, "sentinel") && l.mode != Sentinel:
+	if prefix := values.Get("prefix"); prefix != "" {
+		l.prefix = prefix + ":"
+	}
+	l.sentinelUser = values.Get("sentinel_user")
+	l.sentinelPassword = values.Get("sentinel_password")
+	if !secure {
+		return nil
+	}
+	l.tls, err = tlsConfig(values.Get("ca"), values.Get("cert"), values.Get("key"))
+	return err
+}
+
+// checkParameter returns an error if a parameter is unknown, has an invalid value, or does not
+// belong to a URL of this form.
+func (l *location) checkParameter(name string, values []string, secure bool) error {
+	if !slices.Contains(parameters, name) {
+		// The name is not shown, because it is probably part of a password that contains a question
+		// mark.
+		return fmt.Errorf("the Redis URL has an unknown parameter; known are %s%s",
+			strings.Join(parameters, ", "), encodingHint)
+	}
+	if len(values) > 1 || values[0] == "" {
+		return fmt.Errorf("the parameter %s of the Redis URL needs exactly one value", name)
+	}
+
+	switch name {
+	case "prefix":
+		if !isPrefix(values[0]) {
+			return errors.New("the prefix in the Redis URL must be 1 to 32 letters, digits, - and _")
+		}
+	case "sentinel_user", "sentinel_password":
+		if l.mode != Sentinel {
 			return fmt.Errorf("the parameter %s of the Redis URL belongs to redis-sentinel://", name)
-		case !strings.HasPrefix(name, "sentinel") && !secure:
+		}
+	default:
+		if !secure {
 			return fmt.Errorf("the parameter %s of the Redis URL is for TLS: write rediss instead of "+
 				"redis, or remove it", name)
 		}
 	}
+	return nil
+}
 
-	l.sentinelUser, l.sentinelPassword = values.Get("sentinel_user"), values.Get("sentinel_password")
-	if secure {
-		l.tls, err = tlsConfig(values.Get("ca"), values.Get("cert"), values.Get("key"))
-	}
-	return err
+// isPrefix reports whether text may be the prefix of all keys. Braces would make it the hash tag,
+// so that all keys would be in the same slot of a Cluster.
+func isPrefix(text string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	return len(text) <= 32 && strings.Trim(text, allowed) == ""
 }
