@@ -60,10 +60,11 @@ func (s *Store) up() (era uint64, up bool) {
 	return era, era%2 == 0
 }
 
-// answered reports whether the primary answered an operation that returned err. A failure counts
-// against the primary, unless it comes from an earlier era or the caller's context is done. If the
-// caller's context is done, answered returns true, so that the caller returns the error.
-func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
+// recordResult records that an operation on the primary returned err, and reports whether the
+// primary answered. A failure counts against the primary, unless it comes from an earlier era or
+// the caller's context is done. If the caller's context is done, answered is true, so that the
+// caller returns the error.
+func (s *Store) recordResult(ctx context.Context, era uint64, err error) (answered bool) {
 	result := resultOf(err)
 	s.counts[primary][result].Add(1)
 	if result != failed {
@@ -73,11 +74,11 @@ func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 	if done := ctx.Err(); done != nil && errors.Is(err, done) {
 		return true // the caller's context is done, so the primary is not to blame
 	}
-	s.failed(era, err)
+	s.recordFailure(era, err)
 	return false
 }
 
-func (s *Store) failed(era uint64, err error) {
+func (s *Store) recordFailure(era uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.era.Load() != era {

@@ -13,11 +13,11 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.lives(ttl)
+	s.recordLifetime(ttl)
 
 	if era, up := s.up(); up {
 		err := s.primary.Put(ctx, key, value, ttl)
-		if s.answered(ctx, era, err) {
+		if s.recordResult(ctx, era, err) {
 			if err != nil {
 				return err
 			}
@@ -26,7 +26,7 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 	}
 
 	s.linger(ttl)
-	return s.tally(s.fallback.Put(ctx, key, value, ttl))
+	return s.recordFallback(s.fallback.Put(ctx, key, value, ttl))
 }
 
 // Get returns the value of a key.
@@ -35,36 +35,39 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 		return nil, err
 	}
 
-	// Ask the fallback first while the primary is unavailable, or while the fallback may still hold
-	// entries from an outage.
 	era, up := s.up()
-	asked := !up || s.lingers()
-	if asked {
-		if value, found, err := s.kept(ctx, key); found || err != nil || !up {
+	fallbackFirst := s.asksFallbackFirst(up)
+	if fallbackFirst {
+		value, found, err := s.getKept(ctx, key)
+		if found || err != nil || !up {
 			return value, orAbsent(key, found, err)
 		}
 	}
 
 	value, err := s.primary.Get(ctx, key)
-	answered := s.answered(ctx, era, err)
-	if answered && (asked || !isAbsent(err)) {
+	answered := s.recordResult(ctx, era, err)
+	if answered && (fallbackFirst || !isAbsent(err)) {
 		return value, err
 	}
 
-	if !asked {
-		if value, found, err := s.kept(ctx, key); found || err != nil || answered {
+	if !fallbackFirst {
+		value, found, err := s.getKept(ctx, key)
+		if found || err != nil || answered {
 			return value, orAbsent(key, found, err)
 		}
 	}
 
 	// The primary failed, and the fallback does not have the entry. If the failure was brief, the
 	// primary may have it.
-	if now, _ := s.up(); now == era {
-		if value, err := s.primary.Get(ctx, key); s.answered(ctx, era, err) {
-			return value, err
-		}
+	if current, _ := s.up(); current != era {
+		return nil, problem.NoSuch(key.Kind)
 	}
-	return nil, problem.NoSuch(key.Kind)
+	value, err = s.primary.Get(ctx, key)
+	answered = s.recordResult(ctx, era, err)
+	if !answered {
+		return nil, problem.NoSuch(key.Kind)
+	}
+	return value, err
 }
 
 // Take returns the value of a key and deletes it.
@@ -73,22 +76,22 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 		return nil, err
 	}
 
-	// Ask the fallback first while the primary is unavailable, or while the fallback may still hold
-	// entries from an outage.
 	era, up := s.up()
-	asked := !up || s.lingers()
-	if asked {
-		if value, found, err := s.takeKept(ctx, key); found || err != nil || !up {
+	fallbackFirst := s.asksFallbackFirst(up)
+	if fallbackFirst {
+		value, found, err := s.takeKept(ctx, key)
+		if found || err != nil || !up {
 			return value, orAbsent(key, found, err)
 		}
 	}
 
 	value, err := s.primary.Take(ctx, key)
-	if answered := s.answered(ctx, era, err); answered && (asked || !isAbsent(err)) {
+	answered := s.recordResult(ctx, era, err)
+	if answered && (fallbackFirst || !isAbsent(err)) {
 		return value, err
 	}
 
-	if asked {
+	if fallbackFirst {
 		return nil, problem.NoSuch(key.Kind)
 	}
 	value, found, err := s.takeKept(ctx, key)
@@ -100,28 +103,31 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.lives(ttl)
+	s.recordLifetime(ttl)
 	era, up := s.up()
 	if !up {
 		return s.addKept(ctx, key, value, ttl)
 	}
 
 	if s.lingers() {
-		switch _, found, err := s.kept(ctx, key); {
-		case found && err == nil:
-			return errConflict()
-		case found: // the entry was deleted in the fallback, so the primary's copy is outdated
+		_, found, err := s.getKept(ctx, key)
+		if found && isAbsent(err) { // it was deleted in the fallback, so the primary's copy is outdated
 			return s.addKept(ctx, key, value, ttl)
-		case err != nil:
+		}
+		if err != nil {
 			return err
+		}
+		if found {
+			return errConflict()
 		}
 	}
 
 	err := s.primary.Add(ctx, key, value, ttl)
-	if s.answered(ctx, era, err) {
-		return err
+	answered := s.recordResult(ctx, era, err)
+	if !answered {
+		return s.addKept(ctx, key, value, ttl)
 	}
-	return s.addKept(ctx, key, value, ttl)
+	return err
 }
 
 // CompareAndSwap replaces the value of a key with new if the value equals old.
@@ -129,35 +135,35 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.lives(ttl)
+	s.recordLifetime(ttl)
 
-	swap := func() (found bool, err error) {
-		_, found, err = s.kept(ctx, key)
-		if found && err == nil {
-			err = s.swapKept(ctx, key, old, new, ttl)
+	swapInFallback := func() (found bool, err error) {
+		_, found, err = s.getKept(ctx, key)
+		if !found || err != nil {
+			return found, err
 		}
-		return found, err
+		return true, s.swapKept(ctx, key, old, new, ttl)
 	}
 
-	// Ask the fallback first while the primary is unavailable, or while the fallback may still hold
-	// entries from an outage.
 	era, up := s.up()
-	asked := !up || s.lingers()
-	if asked {
-		if found, err := swap(); found || err != nil || !up {
+	fallbackFirst := s.asksFallbackFirst(up)
+	if fallbackFirst {
+		found, err := swapInFallback()
+		if found || err != nil || !up {
 			return orAbsent(key, found, err)
 		}
 	}
 
 	err := s.primary.CompareAndSwap(ctx, key, old, new, ttl)
-	if answered := s.answered(ctx, era, err); answered && (asked || !isAbsent(err)) {
+	answered := s.recordResult(ctx, era, err)
+	if answered && (fallbackFirst || !isAbsent(err)) {
 		return err
 	}
 
-	if asked {
+	if fallbackFirst {
 		return problem.NoSuch(key.Kind)
 	}
-	found, err := swap()
+	found, err := swapInFallback()
 	return orAbsent(key, found, err)
 }
 
@@ -168,7 +174,7 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 	}
 	if era, up := s.up(); up {
 		err := s.primary.Delete(ctx, key)
-		if s.answered(ctx, era, err) {
+		if s.recordResult(ctx, era, err) {
 			if err != nil {
 				return err
 			}
@@ -178,7 +184,7 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 
 	longest := time.Duration(s.longest.Load())
 	s.linger(longest)
-	return s.tally(s.fallback.Put(ctx, key, deleted, longest))
+	return s.recordFallback(s.fallback.Put(ctx, key, deleted, longest))
 }
 
 // Incr adds one to a counter.
@@ -186,14 +192,14 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	s.lives(ttl)
+	s.recordLifetime(ttl)
 
 	if era, up := s.up(); up {
 		if err := s.dropDeleted(ctx, era, key); err != nil {
 			return 0, err
 		}
 		sum, err := s.primary.Incr(ctx, key, ttl)
-		if s.answered(ctx, era, err) {
+		if s.recordResult(ctx, era, err) {
 			return sum, err
 		}
 	}
@@ -201,7 +207,7 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 	// If the counter was deleted, it starts over with its own lifetime.
 	_ = s.swapKept(ctx, key, deleted, nil, ttl)
 	sum, err := s.fallback.Incr(ctx, key, ttl)
-	return sum, s.tally(err)
+	return sum, s.recordFallback(err)
 }
 
 // Allow takes n events from the rate of a key. While the primary is unavailable, each node counts
@@ -212,7 +218,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	}
 	if era, up := s.up(); up {
 		wait, err := s.primary.Allow(ctx, key, rate, n)
-		if s.answered(ctx, era, err) {
+		if s.recordResult(ctx, era, err) {
 			return wait, err
 		}
 	}
@@ -226,14 +232,23 @@ func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) er
 		return nil
 	}
 
-	if _, found, err := s.kept(ctx, key); !found || !isAbsent(err) {
+	_, found, err := s.getKept(ctx, key)
+	isMarked := found && isAbsent(err)
+	if !isMarked {
 		return err
 	}
-	if err := s.primary.Delete(ctx, key); !s.answered(ctx, era, err) {
+
+	err = s.primary.Delete(ctx, key)
+	answered := s.recordResult(ctx, era, err)
+	if !answered {
 		return nil // Incr then uses the fallback, where the counter is marked as deleted
 	}
 	return s.dropKept(ctx, key)
 }
+
+// asksFallbackFirst reports whether to ask the fallback before the primary: while the primary is
+// unavailable, or while the fallback may still hold entries from an outage.
+func (s *Store) asksFallbackFirst(up bool) bool { return !up || s.lingers() }
 
 // orAbsent returns err if it is not nil. Otherwise it returns problem.NotFound unless the entry was
 // found.

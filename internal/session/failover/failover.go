@@ -118,7 +118,7 @@ func New(primary Primary, fallback session.Store, c Config) *Store {
 	s.done, s.close = context.WithCancel(context.Background())
 
 	if s.readLinger() != nil {
-		s.raise(time.Now().Add(c.Longest)) // the fallback may hold entries of any age
+		s.raiseLinger(time.Now().Add(c.Longest)) // the fallback may hold entries of any age
 	}
 
 	s.probe()

@@ -17,11 +17,11 @@ func errConflict() error {
 	return problem.New(problem.Conflict, "conflict", "the entry exists")
 }
 
-// kept returns the value of a key in the fallback. If found is true and err is problem.NotFound,
-// the entry is marked as deleted, even if the primary still has it.
-func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
+// getKept returns the value of a key in the fallback. If found is true and err is
+// problem.NotFound, the entry is marked as deleted, even if the primary still has it.
+func (s *Store) getKept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	value, err = s.fallback.Get(ctx, key)
-	switch s.tally(err); {
+	switch s.recordFallback(err); {
 	case isAbsent(err):
 		return nil, false, nil
 	case err != nil:
@@ -35,7 +35,7 @@ func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found 
 // takeKept takes an entry from the fallback and marks it as deleted there.
 func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	for {
-		value, found, err = s.kept(ctx, key)
+		value, found, err = s.getKept(ctx, key)
 		if !found || err != nil {
 			return nil, found, err
 		}
@@ -55,13 +55,16 @@ func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, fo
 func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	for {
 		s.linger(ttl)
-		if err := s.tally(s.fallback.Add(ctx, key, value, ttl)); !errors.Is(err, problem.Conflict) {
+		err := s.recordFallback(s.fallback.Add(ctx, key, value, ttl))
+		if !errors.Is(err, problem.Conflict) {
 			return err
 		}
 
-		if err := s.swapKept(ctx, key, deleted, value, ttl); !isAbsent(err) {
+		err = s.swapKept(ctx, key, deleted, value, ttl)
+		if !isAbsent(err) {
 			return err
 		}
+		// The entry has disappeared since Add found it.
 	}
 }
 
@@ -70,11 +73,11 @@ func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl 
 // would make it linger forever.
 func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if _, up := s.up(); up && s.lingers() {
-		ttl = min(ttl, max(s.lingersFor(), time.Millisecond))
+		ttl = min(ttl, max(s.remainingLinger(), time.Millisecond))
 	} else {
 		s.linger(ttl)
 	}
-	return s.tally(s.fallback.CompareAndSwap(ctx, key, old, new, ttl))
+	return s.recordFallback(s.fallback.CompareAndSwap(ctx, key, old, new, ttl))
 }
 
 // dropKept removes an entry from the fallback, because the primary has a newer one.
@@ -82,5 +85,5 @@ func (s *Store) dropKept(ctx context.Context, key session.Key) error {
 	if !s.lingers() {
 		return nil
 	}
-	return s.tally(s.fallback.Delete(ctx, key))
+	return s.recordFallback(s.fallback.Delete(ctx, key))
 }

@@ -22,20 +22,21 @@ func (s *Store) lingers() bool {
 	return until != 0 && time.Now().UnixMicro() < until
 }
 
-// lingersFor returns how much longer the fallback lingers.
-func (s *Store) lingersFor() time.Duration { return time.Until(time.UnixMicro(s.until.Load())) }
+// remainingLinger returns how much longer the fallback lingers.
+func (s *Store) remainingLinger() time.Duration { return time.Until(time.UnixMicro(s.until.Load())) }
 
 // linger ensures that the fallback lingers long enough for a new entry with the given lifetime.
 func (s *Store) linger(ttl time.Duration) {
-	if s.raise(time.Now().Add(ttl + grain).Truncate(grain).Add(grain)) {
+	if s.raiseLinger(time.Now().Add(ttl + grain).Truncate(grain).Add(grain)) {
 		s.writeLinger() // if this fails, watchLinger tries again within a second
 	}
 }
 
-// raise makes the fallback linger at least until the given time. It reports whether this changed
-// anything.
-func (s *Store) raise(until time.Time) bool {
-	for later := until.UnixMicro(); ; {
+// raiseLinger makes the fallback linger at least until the given time. It reports whether this
+// changed anything.
+func (s *Store) raiseLinger(until time.Time) bool {
+	later := until.UnixMicro()
+	for {
 		current := s.until.Load()
 		if current >= later {
 			return false
@@ -73,7 +74,7 @@ func (s *Store) readLinger() error {
 	}
 
 	stored, _ := strconv.ParseInt(string(value), 10, 64)
-	s.raise(time.UnixMicro(stored))
+	s.raiseLinger(time.UnixMicro(stored))
 	if s.lingers() && stored < s.until.Load() {
 		s.writeLinger()
 	}
@@ -87,8 +88,8 @@ func (s *Store) writeLinger() {
 	_ = s.fallback.Put(ctx, lingerKey, strconv.AppendInt(nil, until, 10), time.Until(time.UnixMicro(until)))
 }
 
-// lives records the lifetime of an entry that is about to be written.
-func (s *Store) lives(ttl time.Duration) {
+// recordLifetime records the lifetime of an entry that is about to be written.
+func (s *Store) recordLifetime(ttl time.Duration) {
 	for {
 		longest := s.longest.Load()
 		if int64(ttl) <= longest || s.longest.CompareAndSwap(longest, int64(ttl)) {

@@ -59,8 +59,8 @@ func resultOf(err error) int {
 	return failed
 }
 
-// tally counts an operation of the fallback, and returns err.
-func (s *Store) tally(err error) error {
+// recordFallback counts an operation of the fallback that returned err, and returns err.
+func (s *Store) recordFallback(err error) error {
 	s.counts[fallback][resultOf(err)].Add(1)
 	return err
 }
