@@ -21,71 +21,83 @@ func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 // splitObject is a fast version of jsonMembers for valid objects. The members share the memory of
 // body. For any other body, ok is false.
 func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
-	body = bytes.Trim(body, " \t\r\n")
+	body = bytes.TrimLeft(body, jsonSpace)
 	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
 		return nil, false
 	}
 
 	members = make(map[string]json.RawMessage)
-	for at := nextToken(body, 1); body[at] != '}'; {
-		end := valueEnd(body, at)
+	rest := bytes.TrimLeft(body[1:], jsonSpace)
+	for rest[0] != '}' {
+		var quoted, value []byte
+		quoted, rest = cutValue(rest)
+		value, rest = cutValue(rest[1:]) // after the colon
+		if rest[0] == ',' {
+			rest = bytes.TrimLeft(rest[1:], jsonSpace)
+		}
+
 		var name string
-		if json.Unmarshal(body[at:end], &name) != nil {
+		if json.Unmarshal(quoted, &name) != nil {
 			return nil, false
 		}
-
-		at = nextToken(body, nextToken(body, end)+1) // the value after the colon
-		end = valueEnd(body, at)
-		if _, twice := members[name]; twice || len(members) >= maxMembers {
+		if _, repeated := members[name]; repeated || len(members) >= maxMembers {
 			return nil, false
 		}
-		members[name] = body[at:end:end]
-
-		at = nextToken(body, end)
-		if body[at] == ',' {
-			at = nextToken(body, at+1)
-		}
+		members[name] = value
 	}
 	return members, true
 }
 
-// nextToken returns the index of the first byte in body[at:] that is not white space. The body must
-// be valid JSON, and must have a byte at or after this index that is not white space.
-func nextToken(body []byte, at int) int {
-	for body[at] == ' ' || body[at] == '\t' || body[at] == '\r' || body[at] == '\n' {
-		at++
-	}
-	return at
+// jsonSpace is the white space of JSON.
+const jsonSpace = " \t\r\n"
+
+// cutValue returns the first value in text, which must be part of a valid object, and the text
+// after it. It skips white space before and after the value.
+func cutValue(text []byte) (value, after []byte) {
+	text = bytes.TrimLeft(text, jsonSpace)
+	n := valueLength(text)
+	return text[:n:n], bytes.TrimLeft(text[n:], jsonSpace)
 }
 
-// valueEnd returns the index after the value that begins at body[at]. The body must be valid JSON.
-func valueEnd(body []byte, at int) int {
+// valueLength returns the length of the value at the beginning of text, which must be part of a
+// valid object.
+func valueLength(text []byte) int {
+	switch text[0] {
+	case '"':
+		return stringLength(text)
+	case '{', '[':
+		return compositeLength(text)
+	default: // a number, true, false or null
+		return bytes.IndexAny(text, jsonSpace+",}")
+	}
+}
+
+// stringLength is valueLength for a string.
+func stringLength(text []byte) int {
+	i := 1
+	for text[i] != '"' {
+		if text[i] == '\\' {
+			i++ // the next byte is escaped
+		}
+		i++
+	}
+	return i + 1
+}
+
+// compositeLength is valueLength for an object or an array.
+func compositeLength(text []byte) int {
 	depth := 0
-	for ; ; at++ {
-		switch body[at] {
+	for i := 0; ; i++ {
+		switch text[i] {
 		case '"':
-			for at++; body[at] != '"'; at++ {
-				if body[at] == '\\' {
-					at++
-				}
-			}
+			i += stringLength(text[i:]) - 1
 		case '{', '[':
 			depth++
-			continue
 		case '}', ']':
 			depth--
-		default:
-			if depth > 0 {
-				continue
-			}
-			for !bytes.ContainsRune([]byte(" \t\r\n,:]}"), rune(body[at])) {
-				at++
-			}
-			return at
 		}
-
 		if depth == 0 {
-			return at + 1
+			return i + 1
 		}
 	}
 }
