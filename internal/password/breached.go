@@ -15,9 +15,8 @@ import (
 // searched for on disk, with about thirty reads for a file of forty gigabytes. Errors never quote
 // the file's contents.
 type BreachedList struct {
-	file io.ReaderAt
+	file *os.File
 	size int64
-	end  func() error
 }
 
 // OpenBreached opens a file, and checks its beginning and its end.
@@ -32,8 +31,8 @@ func OpenBreached(name string) (*BreachedList, error) {
 		return nil, errors.Join(fmt.Errorf("opening breached passwords: %w", err), file.Close())
 	}
 
-	b := &BreachedList{file: file, size: info.Size(), end: file.Close}
-	if err := b.look(); err != nil {
+	b := &BreachedList{file: file, size: info.Size()}
+	if err := b.checkEnds(); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading breached passwords in %s: %w", name, err), file.Close())
 	}
 	return b, nil
@@ -44,12 +43,12 @@ func (b *BreachedList) Close() error {
 	if b == nil {
 		return nil
 	}
-	return b.end()
+	return b.file.Close()
 }
 
-// look checks that the first and last lines are valid, and that their hashes are in order.
-func (b *BreachedList) look() error {
-	first, _, err := b.line(0)
+// checkEnds checks that the first and last lines are valid, and that their hashes are in order.
+func (b *BreachedList) checkEnds() error {
+	first, _, err := b.readLine(0)
 	if err == io.EOF {
 		return errors.New("it is empty")
 	}
@@ -57,18 +56,19 @@ func (b *BreachedList) look() error {
 		return err
 	}
 
-	for at := max(0, b.size-lineLength); ; {
-		last, next, err := b.line(at)
+	offset := max(0, b.size-lineLength)
+	for {
+		last, next, err := b.readLine(offset)
 		if err == io.EOF {
 			return nil
-		}
-		if err == nil && bytes.Compare(first, last) > 0 {
-			err = errors.New("it is not ordered by hash")
 		}
 		if err != nil {
 			return err
 		}
-		at = next
+		if bytes.Compare(first, last) > 0 {
+			return errors.New("it is not ordered by hash")
+		}
+		offset = next
 	}
 }
 
@@ -78,23 +78,24 @@ func (b *BreachedList) Has(password string) (bool, error) {
 		return false, nil
 	}
 
-	sum := sha1.Sum([]byte(password))
-	for low, high := int64(0), b.size; low < high; {
+	// A line with the password's hash begins at or after low, and before high.
+	wanted := sha1.Sum([]byte(password))
+	low, high := int64(0), b.size
+	for low < high {
 		middle := low + (high-low)/2
-		at, next, err := b.line(middle)
-		if err == io.EOF {
+		hash, next, err := b.readLine(middle)
+		if err == io.EOF { // no line begins at or after middle
 			high = middle
 			continue
 		}
-
 		if err != nil {
 			return false, err
 		}
 
-		switch c := bytes.Compare(sum[:], at); {
-		case c == 0:
+		switch order := bytes.Compare(wanted[:], hash); {
+		case order == 0:
 			return true, nil
-		case c < 0:
+		case order < 0:
 			high = middle
 		default:
 			low = next
@@ -106,19 +107,19 @@ func (b *BreachedList) Has(password string) (bool, error) {
 // lineLength is more than the length of any line, which consists of a hash, a colon and a count.
 const lineLength = 128
 
-// line returns the hash in the first line that does not begin before the offset at. The result next
-// is the offset after the first byte of this line. If there is no such line, the error is io.EOF.
-func (b *BreachedList) line(at int64) (hash []byte, next int64, err error) {
-	from := max(0, at-1)
+// readLine returns the hash in the first line that begins at the given offset or after it. The
+// result next is the offset after the first byte of this line. If there is no such line, the error
+// is io.EOF.
+func (b *BreachedList) readLine(offset int64) (hash []byte, next int64, err error) {
+	start := max(0, offset-1) // includes the end of the previous line
 	buffer := make([]byte, 2*lineLength)
-
-	n, err := b.file.ReadAt(buffer, from)
+	n, err := b.file.ReadAt(buffer, start)
 	if err != nil && err != io.EOF {
 		return nil, 0, err
 	}
 	text := buffer[:n]
 
-	if at > 0 { // skip the rest of the previous line
+	if offset > 0 { // skip the rest of the previous line
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 && n == len(buffer) {
 			return nil, 0, errors.New("it does not have one hash per line")
@@ -126,21 +127,29 @@ func (b *BreachedList) line(at int64) (hash []byte, next int64, err error) {
 		if end < 0 {
 			return nil, 0, io.EOF
 		}
-		from, text = from+int64(end)+1, text[end+1:]
+		start += int64(end) + 1
+		text = text[end+1:]
 	}
-
 	if len(text) == 0 {
 		return nil, 0, io.EOF
 	}
 
-	const digits = 2 * sha1.Size
-	hash = make([]byte, sha1.Size)
-	if len(text) < digits || len(text) > digits && !bytes.ContainsAny(text[digits:digits+1], ":\r\n") {
-		return nil, 0, errors.New("it does not have one hash per line, as pwned-passwords-sha1-ordered-by-hash does")
+	hash, err = parseHash(text)
+	if err != nil {
+		return nil, 0, err
 	}
+	return hash, start + 1, nil
+}
 
-	if _, err := hex.Decode(hash, text[:digits]); err != nil {
-		return nil, 0, errors.New("it has lines that are not SHA-1 in hexadecimal")
+// parseHash returns the hash at the beginning of a line.
+func parseHash(text []byte) ([]byte, error) {
+	const digits = 2 * sha1.Size
+	if len(text) < digits || len(text) > digits && !bytes.ContainsAny(text[digits:digits+1], ":\r\n") {
+		return nil, errors.New("it does not have one hash per line, as pwned-passwords-sha1-ordered-by-hash does")
 	}
-	return hash, from + 1, nil
+	hash := make([]byte, sha1.Size)
+	if _, err := hex.Decode(hash, text[:digits]); err != nil {
+		return nil, errors.New("it has lines that are not SHA-1 in hexadecimal")
+	}
+	return hash, nil
 }
