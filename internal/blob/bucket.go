@@ -49,18 +49,19 @@ type BucketConfig struct {
 // loses or changes bytes, reading returns an error, never wrong bytes. Objects have the same names
 // as files in a [Dir].
 type Bucket struct {
-	client   minio.Core
-	public   minio.Core // makes links; never sends a request
-	name     string
-	prefix   string
+	client minio.Core
+	public minio.Core // makes links; never sends a request
+	name   string
+	prefix string
+
 	spool    *os.Root
-	reserved int64
+	reserved int64   // bytes to keep free on the disk of the spool
 	cache    *copies // nil without a cache
 
-	mu    sync.Mutex
-	known map[string]sums // by name; the objects that were read recently
+	mu    sync.Mutex      // guards the fields below
+	known map[string]sums // the checksums of recently used objects, by the name of the object
+	gone  map[string]bool // names of removed objects that the store may still have; see confirmRemoved
 	swept time.Time       // when Sweep last listed the bucket
-	gone  map[string]bool // removed objects that the store may still have; see confirmRemoved
 }
 
 // Limits of the requests to the store.
@@ -77,13 +78,7 @@ const sumsHeader = "Selvage-Sums"
 
 // OpenBucket returns a Bucket. It sends no request; use Probe to check that the bucket is usable.
 func OpenBucket(c BucketConfig) (*Bucket, error) {
-	var creds *credentials.Credentials
-	if c.AccessKey+c.SecretKey != "" {
-		creds = credentials.NewStaticV4(c.AccessKey, c.SecretKey, "")
-	} else {
-		creds = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.IAM{}})
-	}
-
+	creds := c.credentials()
 	client, err := newClient(c.Endpoint, creds, c.Region)
 	if err != nil {
 		return nil, err
@@ -91,7 +86,8 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 
 	public := client
 	if c.Public.Host != "" {
-		if public, err = newClient(c.Public, creds, c.Region); err != nil {
+		public, err = newClient(c.Public, creds, c.Region)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -117,10 +113,19 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 		return b, nil
 	}
 
-	if b.cache, err = openCopies(c.Cache, c.CacheSize); err != nil {
+	b.cache, err = openCopies(c.Cache, c.CacheSize)
+	if err != nil {
 		return nil, errors.Join(err, spool.Close())
 	}
 	return b, nil
+}
+
+// credentials returns the configured credentials, or else those of the environment or the machine.
+func (c BucketConfig) credentials() *credentials.Credentials {
+	if c.AccessKey == "" && c.SecretKey == "" {
+		return credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.IAM{}})
+	}
+	return credentials.NewStaticV4(c.AccessKey, c.SecretKey, "")
 }
 
 func newClient(endpoint url.URL, creds *credentials.Credentials, region string) (*minio.Core, error) {
@@ -154,11 +159,11 @@ func (b *Bucket) Probe() error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()
 	exists, err := b.client.BucketExists(ctx, b.name)
-	if err == nil && !exists {
-		err = fmt.Errorf("the bucket %s does not exist", b.name)
-	}
 	if err != nil {
 		return fmt.Errorf("reaching the store of recordings: %w", err)
+	}
+	if !exists {
+		return fmt.Errorf("reaching the store of recordings: the bucket %s does not exist", b.name)
 	}
 	return nil
 }
@@ -192,11 +197,11 @@ func (b *Bucket) Remove(key string, parts ...string) error {
 		return err
 	}
 	b.doubt(objects)
-	return b.remove(key, objects)
+	return b.removeObjects(key, objects)
 }
 
-// remove removes the objects of a key.
-func (b *Bucket) remove(key string, objects []string) error {
+// removeObjects removes the objects of a key, and its copy in the cache.
+func (b *Bucket) removeObjects(key string, objects []string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()
 	var errs []error
@@ -220,13 +225,16 @@ func (b *Bucket) objectsOf(key string, parts []string) ([]string, error) {
 		objects = append(objects, b.object(file))
 	}
 	name, err := nameOf(key)
-	return append(objects, b.object(name)), err
+	if err != nil {
+		return nil, err
+	}
+	return append(objects, b.object(name)), nil
 }
 
 func (b *Bucket) removeObject(ctx context.Context, name string) error {
 	b.forget(name)
-	err := b.client.RemoveObject(ctx, b.name, name, minio.RemoveObjectOptions{})
-	if err = storeError(err); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := storeError(b.client.RemoveObject(ctx, b.name, name, minio.RemoveObjectOptions{}))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing blob: %w", err)
 	}
 	return nil
@@ -254,7 +262,7 @@ func (b *Bucket) Link(key string, valid time.Duration, h map[string]string) (str
 	return u.String(), nil
 }
 
-// remember keeps the checksums of an object.
+// remember keeps the checksums of an object. If there are too many, it first forgets all others.
 func (b *Bucket) remember(name string, s sums) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -283,8 +291,8 @@ func storeError(err error) error {
 	if err == nil || problem.First(err) != nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	switch minio.ToErrorResponse(err).Code {
-	case minio.NoSuchKey, "NotFound":
+	code := minio.ToErrorResponse(err).Code
+	if code == minio.NoSuchKey || code == "NotFound" {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return errors.Join(&problem.Error{

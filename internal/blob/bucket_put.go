@@ -47,13 +47,13 @@ func (b *Bucket) Put(
 	}
 
 	if err := b.send(key, f, parts); err != nil {
-		return errors.Join(err, b.remove(key, objects))
+		return errors.Join(err, b.removeObjects(key, objects))
 	}
 	keep, err := commit()
 	if err != nil || keep {
 		return err
 	}
-	return b.remove(key, objects)
+	return b.removeObjects(key, objects)
 }
 
 // receive creates a local file without a name, which disappears when it is closed.
