@@ -21,17 +21,18 @@ var opened = struct {
 	files map[string]int
 }{files: make(map[string]int)}
 
-// register records that a file is about to be opened. Before that, if this process does not have
-// the file open yet, register calls the function first, which may open and close the file. The
-// caller must call unregister once the file is closed.
-func register(file string, first func() error) (unregister func(), err error) {
+// register records that a file is about to be opened. If this process does not have the file open
+// yet, register first calls prepare, which may open and close the file. The caller must call
+// unregister once the file is closed.
+func register(file string, prepare func() error) (unregister func(), err error) {
 	if abs, err := filepath.Abs(file); err == nil {
 		file = abs
 	}
+
 	opened.Lock()
 	defer opened.Unlock()
 	if opened.files[file] == 0 {
-		if err := first(); err != nil {
+		if err := prepare(); err != nil {
 			return nil, err
 		}
 	}
@@ -56,10 +57,19 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 	}
 	defer lock.Close() // releases the lock
 
-	for deadline := time.Now().Add(patience); ; {
+	if err := waitForLock(ctx, lock); err != nil {
+		return err
+	}
+	return do()
+}
+
+// waitForLock locks the schema lock, which another process may hold.
+func waitForLock(ctx context.Context, lock *os.File) error {
+	deadline := time.Now().Add(patience)
+	for {
 		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return do()
+			return nil
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
 			return fmt.Errorf("locking schema: another selvage process has been changing it for %s: %w", patience, err)
@@ -77,15 +87,17 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 // is no /proc/locks, writerOf returns 0. It does not open the file, for the reason given at the
 // variable opened.
 func writerOf(ctx context.Context, name string) (pid int) {
-	for i := range 5 {
-		holder := lockedBy(name+"-shm", writeByte)
-		if holder == 0 || i > 0 && holder != pid {
+	pid = lockedBy(name+"-shm", writeByte)
+	for range 5 {
+		if pid == 0 {
 			return 0
 		}
-		pid = holder
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
+		}
+		if lockedBy(name+"-shm", writeByte) != pid {
+			return 0
 		}
 	}
 	return pid
@@ -93,7 +105,7 @@ func writerOf(ctx context.Context, name string) (pid int) {
 
 // lockedBy returns the id of the process that has a write lock on the byte at the given offset
 // (proc(5), /proc/locks), or 0.
-func lockedBy(name string, at int) (pid int) {
+func lockedBy(name string, offset int) (pid int) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return 0
@@ -105,16 +117,21 @@ func lockedBy(name string, at int) (pid int) {
 
 	inode := fmt.Sprintf(":%d", info.Sys().(*syscall.Stat_t).Ino)
 	for line := range strings.Lines(string(locks)) {
-		f := strings.Fields(line)
-		if len(f) < 8 || f[1] != "POSIX" || f[3] != "WRITE" || !strings.HasSuffix(f[5], inode) {
+		// number: POSIX ADVISORY WRITE pid device:inode first last
+		fields := strings.Fields(line)
+		if len(fields) < 8 || fields[1] != "POSIX" || fields[3] != "WRITE" || !strings.HasSuffix(fields[5], inode) {
 			continue
 		}
-		from, err := strconv.Atoi(f[6])
-		to, toErr := strconv.Atoi(f[7])
-		if err == nil && toErr == nil && from <= at && at <= to {
-			pid, _ = strconv.Atoi(f[4]) // 0 if the process is in another container
-			return pid
+		first, err := strconv.Atoi(fields[6])
+		if err != nil || offset < first {
+			continue
 		}
+		last, err := strconv.Atoi(fields[7]) // not a number in a lock to the end of the file
+		if err != nil || offset > last {
+			continue
+		}
+		pid, _ = strconv.Atoi(fields[4]) // 0 if the process is in another container
+		return pid
 	}
 	return 0
 }

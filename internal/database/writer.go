@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,28 +23,30 @@ const shrinkAfter = 10 * time.Second
 // A writer owns the only connection that writes to the database. A single goroutine uses the
 // connection.
 type writer struct {
-	db     *sql.DB
-	conn   *sql.Conn
-	stmts  map[string]*sql.Stmt
-	queue  chan change
-	quit   chan struct{}
-	done   chan struct{}
-	once   sync.Once
-	closed error // the result of close
-	memory memory
-
-	pages int           // pages written to the log since full was last signaled
+	db    *sql.DB
+	queue chan change
 	full  chan struct{} // signaled when a checkpoint is due
 	rest  chan struct{} // signaled when the writer should copy the rest of the log into the database
 
-	changes, commits atomic.Int64
+	// Only the writer's goroutine uses these fields, until it has ended.
+	conn   *sql.Conn
+	stmts  map[string]*sql.Stmt // by query
+	memory memory
+	pages  int // pages written to the log since full was last signaled
+
+	quit      chan struct{} // closed to make the goroutine end
+	done      chan struct{} // closed when the goroutine has ended
+	closeOnce sync.Once
+	closeErr  error // the result of close
+
+	changes, commits atomic.Int64 // statistics
 }
 
 // A change is one caller's transaction, waiting to be committed.
 type change struct {
 	do   func(Tx) error
-	once bool // do executes at most one statement that changes rows; SQLite undoes it if it fails
-	done chan error
+	once bool       // do executes at most one statement that changes rows; SQLite undoes it if it fails
+	done chan error // has room for the result
 }
 
 func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
@@ -108,15 +111,20 @@ func (w *writer) run() {
 		case <-idle.C:
 			_ = w.exec(`PRAGMA shrink_memory`) // if it fails, the process only uses more memory
 		case <-w.quit:
-			// Commit the changes that are still waiting.
-			for {
-				select {
-				case c := <-w.queue:
-					w.commit(w.gather(c))
-				default:
-					return
-				}
-			}
+			w.commitWaiting()
+			return
+		}
+	}
+}
+
+// commitWaiting commits the changes that are still waiting.
+func (w *writer) commitWaiting() {
+	for {
+		select {
+		case c := <-w.queue:
+			w.commit(w.gather(c))
+		default:
+			return
 		}
 	}
 }
@@ -139,27 +147,33 @@ func (w *writer) gather(first change) []change {
 
 // commit runs a batch and sends each change its result.
 func (w *writer) commit(batch []change) {
-	var errs []error
-	var err error
-	if len(batch) == 1 && batch[0].once {
-		errs = []error{safely(batch[0].do, w.statementTx())} // a single statement is a transaction by itself
-	} else {
-		errs, err = w.together(batch)
-	}
-
-	w.count(errs)
+	errs := w.runBatch(batch)
+	w.countChanges(errs)
 	for i, c := range batch {
-		if err != nil {
-			c.done <- err
-		} else {
-			c.done <- errs[i]
-		}
+		c.done <- errs[i]
 	}
 }
 
-// count adds a commit, and the changes in it that succeeded, to the statistics. If all changes
+// runBatch runs and commits a batch. It returns the error of each change.
+func (w *writer) runBatch(batch []change) []error {
+	if len(batch) == 1 && batch[0].once {
+		return []error{safely(batch[0].do, w.statementTx())} // a single statement is a transaction by itself
+	}
+
+	// Changes rarely fail, so they first run without savepoints.
+	errs, again, err := w.runTransaction(batch, w.runPlain)
+	if again {
+		errs, _, err = w.runTransaction(batch, w.runInSavepoint)
+	}
+	if err != nil {
+		return slices.Repeat([]error{err}, len(batch))
+	}
+	return errs
+}
+
+// countChanges adds a commit, and the changes in it that succeeded, to the statistics. If all changes
 // failed, it adds nothing.
-func (w *writer) count(errs []error) {
+func (w *writer) countChanges(errs []error) {
 	var n int64
 	for _, err := range errs {
 		if err == nil {
@@ -172,65 +186,69 @@ func (w *writer) count(errs []error) {
 	}
 }
 
-// together runs a batch in one transaction. It first runs the changes without savepoints, since
-// changes rarely fail. If one fails, or a remembered value is no longer valid, all of them run
-// again, each in its own savepoint. errs has an error for each change; err applies to all of them.
-func (w *writer) together(batch []change) (errs []error, err error) {
-	errs, again, err := w.try(batch, w.plain)
-	if again {
-		errs, _, err = w.try(batch, w.nested)
-	}
-	return errs, err
-}
-
-// try runs each change of a batch with run. If again is true, the batch was undone and may succeed
-// if it is run again.
-func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (errs []error, again bool, err error) {
+// runTransaction runs a batch in one transaction, and each change of it with run. The result errs
+// has an error for each change. If err is not nil, the whole batch was undone. The result again
+// then reports whether it may succeed if each change runs in its own savepoint.
+func (w *writer) runTransaction(batch []change, run runChange) (errs []error, again bool, err error) {
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
 		return nil, false, fmt.Errorf("beginning transaction: %w", err)
 	}
 
 	w.memory.begin()
-	defer func() {
-		if err != nil {
-			_ = w.exec(`ROLLBACK`) // fails if SQLite has rolled back by itself
-			w.memory.forget()
+	errs, again, err = w.runChanges(batch, run)
+	if err == nil {
+		err = w.exec(`COMMIT`)
+		if err == nil {
+			return errs, false, nil
 		}
-	}()
+		err = fmt.Errorf("committing: %w", err)
+	}
 
-	errs = make([]error, len(batch))
-	for i, c := range batch {
+	_ = w.exec(`ROLLBACK`) // fails if SQLite has rolled back by itself
+	w.memory.forget()
+	return nil, again, err
+}
+
+// runChanges runs the changes of a batch within a transaction. Its results are those of
+// runTransaction.
+func (w *writer) runChanges(batch []change, run runChange) (errs []error, again bool, err error) {
+	for _, c := range batch {
 		if c.once {
-			// If the file failed, SQLite may have rolled back the whole batch.
-			errs[i] = safely(c.do, w.statementTx())
-			if isOutage(errs[i]) {
-				return nil, false, errs[i]
+			refused := safely(c.do, w.statementTx())
+			if isOutage(refused) {
+				return nil, false, refused // SQLite may have rolled back the whole batch
 			}
-		} else if errs[i], err = run(c); err != nil {
-			return nil, len(batch) > 1, err
+			errs = append(errs, refused)
+			continue
 		}
+
+		refused, fatal := run(c)
+		if fatal != nil {
+			return nil, len(batch) > 1, fatal
+		}
+		errs = append(errs, refused)
 	}
 
+	if w.memory.last == nil {
+		return errs, false, nil
+	}
 	// If a recalled value is no longer valid, the batch must run again.
-	if w.memory.last != nil {
-		recalled := w.memory.recalled
-		if err := safely(w.memory.last, w.statementTx()); err != nil {
-			return nil, recalled, err
-		}
-	}
-
-	if err := w.exec(`COMMIT`); err != nil {
-		return nil, false, fmt.Errorf("committing: %w", err)
+	recalled := w.memory.recalled
+	if err := safely(w.memory.last, w.statementTx()); err != nil {
+		return nil, recalled, err
 	}
 	return errs, false, nil
 }
 
-// plain runs one change without a savepoint, so its error is fatal to the batch.
-func (w *writer) plain(c change) (refused, fatal error) { return nil, safely(c.do, w.tx()) }
+// A runChange runs one change within a transaction. The error refused concerns only this change,
+// whose effects were undone. The error fatal ends the transaction.
+type runChange func(change) (refused, fatal error)
 
-// nested runs one change in a savepoint. If the savepoint fails, fatal is not nil, and the batch
-// ends.
-func (w *writer) nested(c change) (refused, fatal error) {
+// runPlain runs a change without a savepoint, so every error is fatal.
+func (w *writer) runPlain(c change) (refused, fatal error) { return nil, safely(c.do, w.tx()) }
+
+// runInSavepoint runs a change in a savepoint. Only a failure of the savepoint is fatal.
+func (w *writer) runInSavepoint(c change) (refused, fatal error) {
 	if err := w.exec(`SAVEPOINT change`); err != nil {
 		return nil, fmt.Errorf("opening savepoint: %w", err)
 	}
@@ -290,7 +308,7 @@ func (w *writer) exec(query string) error {
 
 // close commits the waiting changes and closes the connection. Only the first call has an effect.
 func (w *writer) close() error {
-	w.once.Do(func() {
+	w.closeOnce.Do(func() {
 		close(w.quit)
 		<-w.done
 		// The checkpoint makes the file complete without its log. If it fails, the next start
@@ -299,34 +317,9 @@ func (w *writer) close() error {
 		// The driver does not close the statements of a connection, and SQLite keeps the files open
 		// as long as any statement is open.
 		for _, stmt := range w.stmts {
-			w.closed = errors.Join(w.closed, stmt.Close())
+			w.closeErr = errors.Join(w.closeErr, stmt.Close())
 		}
-		w.closed = errors.Join(w.closed, w.conn.Close(), w.db.Close())
+		w.closeErr = errors.Join(w.closeErr, w.conn.Close(), w.db.Close())
 	})
-	return w.closed
-}
-
-// A memory holds a value that changes pass on to later changes. The value is valid until another
-// process writes. Only the writer's goroutine uses the memory.
-type memory struct {
-	v        any
-	last     func(Tx) error // runs before the commit; nil if no change in this commit has remembered a value
-	recalled bool           // a change in this commit relies on a value that was remembered before the commit
-}
-
-func (m *memory) recall() any {
-	if m.v != nil && m.last == nil {
-		m.recalled = true
-	}
-	return m.v
-}
-
-// begin prepares the memory for a new commit.
-func (m *memory) begin() { m.last, m.recalled = nil, false }
-
-// forget deletes the remembered value, and reports whether a change relied on it.
-func (m *memory) forget() (recalled bool) {
-	recalled = m.recalled
-	*m = memory{}
-	return recalled
+	return w.closeErr
 }
