@@ -11,14 +11,9 @@ package dpop
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/hmac"
-	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -31,11 +26,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/spent"
-	"github.com/selvage/selvage/internal/web"
 )
 
 // Limits on proofs and nonces.
@@ -80,7 +73,7 @@ type Verifier struct {
 	c       Config
 	origins []string // normalized
 	headers headers
-	offered atomic.Pointer[offer]
+	offered atomic.Pointer[offer] // the newest nonce; nil before the first
 }
 
 // New returns a Verifier.
@@ -150,19 +143,21 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 	if err != nil {
 		return "", err
 	}
-	if err := v.use(ctx, p); err != nil {
+	if err := v.recordUse(ctx, p); err != nil {
 		return "", err
 	}
 	return p.Thumbprint, nil
 }
 
-// use stores that a proof has been used. If the proof has been used before, use returns ErrUsed.
-func (v *Verifier) use(ctx context.Context, p Proof) (err error) {
+// recordUse stores that a proof has been used. If it has been used before, the error is ErrUsed.
+func (v *Verifier) recordUse(ctx context.Context, p Proof) error {
+	var err error
 	if v.c.Used != nil {
 		err = v.c.Used.Add(spent.Use{ID: p.ID, Made: p.Made, Expires: p.Expires})
 	} else {
 		err = v.c.Sessions.Add(ctx, session.Key{Kind: "dpop", ID: p.ID}, []byte("1"), kept)
 	}
+
 	if errors.As(err, new(spent.Repeated)) || errors.Is(err, problem.Conflict) {
 		return ErrUsed
 	}
@@ -183,7 +178,7 @@ func (v *Verifier) Check(proofs []string, u Use) (Proof, error) {
 	if err != nil {
 		return Proof{}, err
 	}
-	if err := v.check(c, u); err != nil {
+	if err := v.checkClaims(c, u); err != nil {
 		return Proof{}, err
 	}
 	return Proof{
@@ -203,8 +198,11 @@ func (v *Verifier) open(proof string, rpc bool) (thumbprint string, c claims, er
 	}
 	encoded, _, _ := strings.Cut(proof, ".")
 	if h, ok := v.headers.find(encoded); ok && slices.Contains(accepted, h.alg) {
-		c, err = h.open(proof)
-		return h.thumbprint, c, err
+		c, err := h.open(proof)
+		if err != nil {
+			return "", claims{}, err
+		}
+		return h.thumbprint, c, nil
 	}
 
 	h, c, err := parse(proof, accepted)
@@ -215,43 +213,35 @@ func (v *Verifier) open(proof string, rpc bool) (thumbprint string, c claims, er
 	return h.thumbprint, c, nil
 }
 
-// isStrong reports whether proofs may be signed with a key. It refuses RSA keys that are weak or
-// expensive to use, and all elliptic curves except P-256 and Ed25519.
-func isStrong(key any) bool {
-	switch k := key.(type) {
-	case *rsa.PublicKey:
-		bits := k.N.BitLen()
-		return bits >= 2048 && bits <= 4096
-	case *ecdsa.PublicKey:
-		return k.Curve == elliptic.P256()
-	case ed25519.PublicKey:
-		return true
-	}
-	return false
-}
-
-// check checks the claims of a proof (RFC 9449, section 4.3).
-func (v *Verifier) check(c claims, u Use) error {
-	now := v.c.Now()
-	switch {
-	case c.ID == "" || len(c.ID) > maxID:
+// checkClaims checks the claims of a proof (RFC 9449, section 4.3).
+func (v *Verifier) checkClaims(c claims, u Use) error {
+	if c.ID == "" || len(c.ID) > maxID {
 		return invalid("its jti must have 1 to %d bytes", maxID)
-	case c.IssuedAt == nil:
+	}
+	if c.IssuedAt == nil {
 		return invalid("its iat is missing")
-	case c.IssuedAt.Time().After(now.Add(maxAhead)), c.IssuedAt.Time().Before(now.Add(-maxAge)):
+	}
+	now, issued := v.c.Now(), c.IssuedAt.Time()
+	if issued.After(now.Add(maxAhead)) || issued.Before(now.Add(-maxAge)) {
 		return invalid("its iat is not between %s ago and %s ahead", maxAge, maxAhead)
-	case c.Nonce != nil && !v.isRecent(*c.Nonce):
+	}
+	if c.Nonce != nil && !v.isRecent(*c.Nonce) {
 		return errNonce
-	case u.RPC != "":
+	}
+
+	if u.RPC != "" {
 		if c.RPC != "request" || c.Request != u.RPC {
 			return invalid("its rpc and mth must be request and %s", u.RPC)
 		}
 		return nil
-	case c.Method != u.Method:
+	}
+	if c.Method != u.Method {
 		return invalid("its htm is not the method of the request")
-	case !v.isOurs(c.URL, u.Path):
+	}
+	if !v.isOurs(c.URL, u.Path) {
 		return invalid("its htu is not the URL of the request")
-	case u.Token != "" && !sameText(c.Token, Hash(u.Token)):
+	}
+	if u.Token != "" && !sameText(c.Token, Hash(u.Token)) {
 		return invalid("its ath is not the hash of the access token")
 	}
 	return nil
@@ -269,7 +259,10 @@ func sameText(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 // server. The Host header is not used, because an attacker who replays a proof could choose it.
 func (v *Verifier) isOurs(address, path string) bool {
 	u, err := url.Parse(address)
-	return err == nil && u.User == nil && slices.Contains(v.origins, originOf(u)) && u.Path == path
+	if err != nil {
+		return false
+	}
+	return u.User == nil && slices.Contains(v.origins, originOf(u)) && u.Path == path
 }
 
 // originOf returns the origin of a URL in normal form (RFC 3986, sections 6.2.2 and 6.2.3).
@@ -284,113 +277,5 @@ func originOf(u *url.URL) string {
 	return scheme + "://" + host
 }
 
-// An offer is a nonce, and the second in which it was computed.
-type offer struct {
-	second int64
-	nonce  string
-}
-
-// Nonce returns the current nonce, for the header DPoP-Nonce. It computes the nonce once a second,
-// so that a new key takes effect within a second.
-func (v *Verifier) Nonce() string {
-	now := v.c.Now().Unix()
-	if last := v.offered.Load(); last != nil && last.second == now {
-		return last.nonce
-	}
-	o := &offer{now, v.nonce(now / int64(nonceFor.Seconds()))}
-	v.offered.Store(o)
-	return o.nonce
-}
-
-func (v *Verifier) nonce(number int64) string {
-	key := v.c.Key("dpop nonce")
-	mac := hmac.New(sha256.New, key[:])
-	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(number)))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
-}
-
-// isRecent reports whether nonce is the current nonce or the previous one. It also accepts the next
-// one, which a node whose clock is ahead may have issued.
-func (v *Verifier) isRecent(nonce string) bool {
-	number := v.c.Now().Unix() / int64(nonceFor.Seconds())
-	return sameText(nonce, v.nonce(number)) || sameText(nonce, v.nonce(number-1)) || sameText(nonce, v.nonce(number+1))
-}
-
-// Offer sets the header DPoP-Nonce on responses to requests with a proof.
-func (v *Verifier) Offer(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.Header["Dpop"]) > 0 {
-			w.Header().Set("DPoP-Nonce", v.Nonce())
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
 // Proofs returns the proofs of a request.
 func Proofs(r *http.Request) []string { return r.Header["Dpop"] }
-
-// Confirm checks how a request uses an access token. If a token is bound to a key, the request
-// needs the scheme DPoP and a proof signed with the key (RFC 9449, sections 7.1 and 7.2). Other
-// tokens must not use this scheme. If a token is bound to a certificate, the client must have shown
-// this certificate on the connection (RFC 8705, section 3). If the request does not meet these
-// conditions, the error is problem.Unauthenticated. If the use of the proof cannot be stored,
-// Confirm returns that error.
-func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
-	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	proven := strings.EqualFold(scheme, "DPoP")
-	switch {
-	case proven != cnf.IsKey(binding):
-		return problem.NoCredentials().Because("the scheme DPoP is for bound tokens only, which need it")
-	case proven:
-		return v.confirmKey(r, token, binding)
-	case binding != "" && web.CertificateBinding(r) != binding:
-		return problem.New(problem.Unauthenticated, "invalid_token",
-			"the access token is bound to a certificate that the connection does not have")
-	}
-	return nil
-}
-
-// confirmKey checks the proof in a request whose token is bound to the key with this thumbprint.
-func (v *Verifier) confirmKey(r *http.Request, token, thumbprint string) error {
-	holder, err := v.Verify(r.Context(), Proofs(r), Use{Method: r.Method, Path: r.URL.Path, Token: token})
-	if err == nil && holder != thumbprint {
-		err = invalid("it is not signed with the key that the access token is bound to")
-	}
-	return refused(err)
-}
-
-// ConfirmRPC checks the proof in a relay request whose token is bound to a key. If the proof is not
-// valid, the error is problem.Unauthenticated. If the use of the proof cannot be stored, ConfirmRPC
-// returns that error.
-func (v *Verifier) ConfirmRPC(ctx context.Context, method, proof, thumbprint string) error {
-	holder, err := v.Verify(ctx, []string{proof}, Use{RPC: method})
-	if err == nil && holder != thumbprint {
-		err = invalid("it is not signed with the key that the token is bound to")
-	}
-	return refused(err)
-}
-
-// refused converts the error for an invalid proof to an error for invalid credentials. It returns
-// other errors unchanged.
-func refused(err error) error {
-	p := problem.First(err)
-	if p == nil || p.Kind != problem.Invalid {
-		return err
-	}
-	return problem.New(problem.Unauthenticated, p.Code, "%s", p.Message)
-}
-
-// Challenge returns the value of WWW-Authenticate for a request that was refused with err. If the
-// request has the scheme DPoP, this is the challenge from RFC 9449, section 7.1. Otherwise it is
-// the value passed as other.
-func Challenge(r *http.Request, err error, other string) string {
-	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "DPoP") {
-		return other
-	}
-	code := "invalid_token"
-	if p := problem.First(err); p != nil && (p.Code == "invalid_dpop_proof" || p.Code == "use_dpop_nonce") {
-		code = p.Code
-	}
-	return fmt.Sprintf(`DPoP realm="selvage", error=%q, algs=%q`, code, strings.Join(Algorithms(), " "))
-}

@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
@@ -119,6 +120,21 @@ func (h header) verify(signed string, signature []byte) bool {
 			return rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], signature) == nil
 		}
 		return rsa.VerifyPSS(key, crypto.SHA256, sum[:], signature, nil) == nil
+	}
+	return false
+}
+
+// isStrong reports whether proofs may be signed with a key. It refuses RSA keys that are weak or
+// expensive to use, and all elliptic curves except P-256 and Ed25519.
+func isStrong(key any) bool {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		bits := k.N.BitLen()
+		return bits >= 2048 && bits <= 4096
+	case *ecdsa.PublicKey:
+		return k.Curve == elliptic.P256()
+	case ed25519.PublicKey:
+		return true
 	}
 	return false
 }
