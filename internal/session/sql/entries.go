@@ -26,24 +26,35 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 }
 
 // Get returns the value of a key.
-func (s *Store) Get(ctx context.Context, key session.Key) (value []byte, err error) {
-	err = s.db.Read().Row(ctx, `SELECT value FROM selvage_sessions WHERE kind = $1 AND id = $2 AND expires > $3`,
-		key.Kind, key.ID, s.after(0)).Scan(&value)
-	return value, wrap("getting", key, err)
+func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
+	var value []byte
+	row := s.db.Read().Row(ctx, `SELECT value FROM selvage_sessions WHERE kind = $1 AND id = $2 AND expires > $3`,
+		key.Kind, key.ID, s.after(0))
+	if err := row.Scan(&value); err != nil {
+		return nil, wrap("getting", key, err)
+	}
+	return value, nil
 }
 
 // Take returns the value of a key and deletes it.
-func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err error) {
-	err = s.db.Once(ctx, func(t database.Tx) error {
+func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
+	var value []byte
+	err := s.db.Once(ctx, func(t database.Tx) error {
 		var expires int64
-		err := t.Row(ctx, `DELETE FROM selvage_sessions WHERE kind = $1 AND id = $2 RETURNING value, expires`,
-			key.Kind, key.ID).Scan(&value, &expires)
-		if err == nil && expires <= s.after(0) {
-			value, err = nil, sql.ErrNoRows
+		row := t.Row(ctx, `DELETE FROM selvage_sessions WHERE kind = $1 AND id = $2 RETURNING value, expires`,
+			key.Kind, key.ID)
+		if err := row.Scan(&value, &expires); err != nil {
+			return err
 		}
-		return err
+		if expires <= s.after(0) {
+			return sql.ErrNoRows
+		}
+		return nil
 	})
-	return value, wrap("taking", key, err)
+	if err != nil {
+		return nil, wrap("taking", key, err)
+	}
+	return value, nil
 }
 
 // Add sets the value of a key that does not exist or has expired.
@@ -70,16 +81,16 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 				return err
 			}
 
-			var value []byte
-			absent := t.Row(ctx, `SELECT value FROM selvage_sessions WHERE kind = $1 AND id = $2 AND expires > $3`,
-				key.Kind, key.ID, s.after(0)).Scan(&value)
-			if absent != nil {
-				return absent
-			}
-			if !slices.Equal(value, bytes(old)) {
+			var current []byte
+			row := t.Row(ctx, `SELECT value FROM selvage_sessions WHERE kind = $1 AND id = $2 AND expires > $3`,
+				key.Kind, key.ID, s.after(0))
+			if err := row.Scan(&current); err != nil {
 				return err
 			}
-			// Another caller has already written the same new value, so this is not a conflict.
+			if !slices.Equal(current, bytes(old)) {
+				return err
+			}
+			// The old value was written after the update did not find it, so try again.
 		}
 	})
 	return wrap("swapping", key, err)
@@ -95,8 +106,9 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 }
 
 // Incr adds one to a counter.
-func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (sum int64, err error) {
-	err = s.db.Once(ctx, func(t database.Tx) error {
+func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (int64, error) {
+	var sum int64
+	err := s.db.Once(ctx, func(t database.Tx) error {
 		return t.Row(ctx, `
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 1, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
@@ -106,7 +118,10 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (s
 			RETURNING count`,
 			key.Kind, key.ID, s.after(ttl), s.after(0)).Scan(&sum)
 	})
-	return sum, wrap("counting", key, err)
+	if err != nil {
+		return 0, wrap("counting", key, err)
+	}
+	return sum, nil
 }
 
 // maxSkew is the maximum difference between the clocks of two nodes, because a node is not ready if
@@ -115,30 +130,25 @@ const maxSkew = 2 * time.Minute
 
 // Allow takes n events from a key's rate. The entry expires when all events are available again, so
 // an expired entry and a missing entry mean the same.
-func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (wait time.Duration, err error) {
+func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
 	if n < 0 {
-		err := s.db.Once(ctx, func(t database.Tx) error {
-			_, err := t.Exec(ctx, `UPDATE selvage_sessions SET expires = expires - $3 WHERE kind = $1 AND id = $2`,
-				key.Kind, key.ID, rate.Cost(-n).Microseconds())
-			return err
-		})
-		return 0, wrap("limiting", key, err)
+		return 0, s.giveBack(ctx, key, rate.Cost(-n))
 	}
-
 	if n > rate.Burst {
 		return rate.Cost(n - rate.Burst), ctx.Err()
 	}
 
-	err = s.db.Once(ctx, func(t database.Tx) error {
-		now, cost := s.after(0), rate.Cost(n).Microseconds()
-
-		// An entry expires when its key has recovered all events. If this is not after the time
-		// latest, n events are available. Normally, an entry expires by the time most. If the clock
-		// of the node that wrote the entry is ahead, the entry may expire up to maxSkew later. If
-		// it expires even after the time ahead, a clock was set back, and n events are available,
-		// too.
-		most := now + rate.Slack().Microseconds()
-		latest, ahead := most-cost, most+maxSkew.Microseconds()
+	var wait time.Duration
+	err := s.db.Once(ctx, func(t database.Tx) error {
+		now := s.after(0)
+		cost := rate.Cost(n).Microseconds()
+		// An entry expires at fullExpiry at the latest, unless the clock of the node that wrote it
+		// is ahead. Then it may expire up to maxSkew later, at skewedExpiry. If it expires even
+		// after that, a clock was set back, and the entry is replaced as if n events were available.
+		fullExpiry := now + rate.Slack().Microseconds()
+		skewedExpiry := fullExpiry + maxSkew.Microseconds()
+		// If the entry expires by then, n events are available.
+		latestExpiry := fullExpiry - cost
 		err := changed(t.Exec(ctx, `
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 0, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
@@ -146,21 +156,33 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 				               WHEN selvage_sessions.expires > $7 THEN $8
 				               ELSE selvage_sessions.expires + $5 END
 			WHERE selvage_sessions.expires <= $6 OR selvage_sessions.expires > $7`,
-			key.Kind, key.ID, now+cost, now, cost, latest, ahead, most))
+			key.Kind, key.ID, now+cost, now, cost, latestExpiry, skewedExpiry, fullExpiry))
 		if !errors.Is(err, problem.Conflict) {
 			return err
 		}
 
-		full := latest // if the entry is deleted before it is read, the wait is 1 µs
-		err = t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`,
-			key.Kind, key.ID).Scan(&full)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		expires := latestExpiry // if the entry is deleted before it is read, the wait is 1 µs
+		row := t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`, key.Kind, key.ID)
+		if err := row.Scan(&expires); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		wait = time.Duration(max(full-latest, 1)) * time.Microsecond
+		wait = time.Duration(max(expires-latestExpiry, 1)) * time.Microsecond
 		return nil
 	})
-	return wait, wrap("limiting", key, err)
+	if err != nil {
+		return 0, wrap("limiting", key, err)
+	}
+	return wait, nil
+}
+
+// giveBack makes the events of a rate available again that have the given cost.
+func (s *Store) giveBack(ctx context.Context, key session.Key, cost time.Duration) error {
+	err := s.db.Once(ctx, func(t database.Tx) error {
+		_, err := t.Exec(ctx, `UPDATE selvage_sessions SET expires = expires - $3 WHERE kind = $1 AND id = $2`,
+			key.Kind, key.ID, cost.Microseconds())
+		return err
+	})
+	return wrap("limiting", key, err)
 }
 
 // after returns the time that is ttl from now, in Unix microseconds.
