@@ -125,25 +125,27 @@ func fit(picture image.Image) *image.NRGBA {
 // encode returns the logo with a picture. Photographs can be too large, so encode shrinks the
 // picture until the file fits.
 func encode(picture *image.NRGBA) (Logo, error) {
-	drawn, scale := picture, 1.0
 	encoder := png.Encoder{CompressionLevel: png.BestCompression, BufferPool: &buffer{}}
+	drawn, scale := picture, 1.0
+	var file bytes.Buffer
 	for {
-		var out bytes.Buffer
-		if err := encoder.Encode(&out, drawn); err != nil {
+		file.Reset()
+		if err := encoder.Encode(&file, drawn); err != nil {
 			return Logo{}, fmt.Errorf("encoding logo: %w", err)
 		}
-		if out.Len() > maxKept {
-			// The size of the file is roughly proportional to the number of pixels.
-			scale *= min(0.85, 0.95*math.Sqrt(maxKept/float64(out.Len())))
-			drawn = redraw(picture, scale)
-			continue
+		if file.Len() <= maxKept {
+			break
 		}
-
-		sum := sha256.Sum256(out.Bytes())
-		digest, size := hex.EncodeToString(sum[:16]), drawn.Bounds().Size()
-		name := fmt.Sprintf("%s-%dx%d%s", digest, size.X, size.Y, plate(drawn))
-		return Logo{Name: name, PNG: out.Bytes()}, nil
+		// The size of the file is roughly proportional to the number of pixels.
+		scale *= min(0.85, 0.95*math.Sqrt(maxKept/float64(file.Len())))
+		drawn = redraw(picture, scale)
 	}
+
+	sum := sha256.Sum256(file.Bytes())
+	digest := hex.EncodeToString(sum[:16])
+	size := drawn.Bounds().Size()
+	name := fmt.Sprintf("%s-%dx%d%s", digest, size.X, size.Y, plate(drawn))
+	return Logo{Name: name, PNG: file.Bytes()}, nil
 }
 
 // checkHeader returns an error if the format of a picture is not supported, or if decoding it would
@@ -158,8 +160,9 @@ func checkHeader(param string, raw []byte) error {
 	if w < 1 || h < 1 || w > maxSide || h > maxSide {
 		return problem.BadParam(param, "%s has %d by %d pixels; each side must be at most %d", param, w, h, maxSide)
 	}
-	if kind, most := pixelLimit(raw, format, config.ColorModel); w*h > most {
-		return problem.BadParam(param, "%s has %d by %d pixels; %s may have %d in all", param, w, h, kind, most)
+	kind, limit := pixelLimit(raw, format, config.ColorModel)
+	if w*h > limit {
+		return problem.BadParam(param, "%s has %d by %d pixels; %s may have %d in all", param, w, h, kind, limit)
 	}
 
 	if format == "jpeg" && bytes.Count(raw, []byte{0xff, 0xda}) > maxScans {
@@ -170,7 +173,7 @@ func checkHeader(param string, raw []byte) error {
 
 // pixelLimit returns how many pixels a picture may have so that decoding it takes at most 4 MiB,
 // and the name of this kind of picture.
-func pixelLimit(raw []byte, format string, model color.Model) (kind string, most int) {
+func pixelLimit(raw []byte, format string, model color.Model) (kind string, limit int) {
 	deep := []color.Model{color.NRGBA64Model, color.RGBA64Model, color.Gray16Model}
 	switch {
 	case slices.Contains(deep, model): // 8 bytes per pixel, and twice the time
@@ -179,67 +182,76 @@ func pixelLimit(raw []byte, format string, model color.Model) (kind string, most
 		return "a JPEG in CMYK", maxPixels / 8
 	case format == "jpeg" && isProgressive(raw): // 15 bytes per pixel, since it is decoded in several passes
 		return "a progressive JPEG", maxPixels / 5
-	case format == "webp" && len(raw) > 16 && string(raw[12:16]) != "VP8 ": // lossless, or with transparency
+	case format == "webp" && !isLossyWebP(raw):
 		return "a lossless or transparent WebP", maxPixels / 4
 	}
 	return "a picture", maxPixels
 }
 
+// isLossyWebP reports whether a WebP is neither lossless nor has transparency. These have the chunks
+// VP8L and VP8X.
+func isLossyWebP(raw []byte) bool { return len(raw) <= 16 || string(raw[12:16]) == "VP8 " }
+
 // isProgressive reports whether a JPEG is progressive, which means that it has an SOF2 marker
 // before the first scan (ITU-T T.81, B.1.1.3).
 func isProgressive(raw []byte) bool {
 	const sof2, scan = 0xc2, 0xda
-	for at := 2; at+4 <= len(raw) && raw[at] == 0xff; {
-		switch marker := raw[at+1]; marker {
+	rest := raw[min(2, len(raw)):] // after the marker that begins the file
+	for len(rest) >= 4 && rest[0] == 0xff {
+		skip := 0
+		switch marker := rest[1]; marker {
 		case sof2:
 			return true
 		case scan:
 			return false
-		case 0xff: // a fill byte before the marker
-			at++
-		default:
-			at += 2 + int(binary.BigEndian.Uint16(raw[at+2:]))
+		case 0xff: // rest[0] is a fill byte before the marker
+			skip = 1
+		default: // a segment: its marker, and its content, which begins with its own length
+			skip = 2 + int(binary.BigEndian.Uint16(rest[2:]))
 		}
+		rest = rest[min(skip, len(rest)):]
 	}
 	return false
 }
 
 // A buffer is the memory that a PNG encoder reuses from one picture to the next.
-type buffer struct{ b *png.EncoderBuffer }
+type buffer struct{ kept *png.EncoderBuffer }
 
-func (b *buffer) Get() *png.EncoderBuffer  { return b.b }
-func (b *buffer) Put(x *png.EncoderBuffer) { b.b = x }
+func (b *buffer) Get() *png.EncoderBuffer     { return b.kept }
+func (b *buffer) Put(used *png.EncoderBuffer) { b.kept = used }
 
 // shrink returns the picture at 1/n of its width and height. Each pixel is the mean of n by n
 // pixels. For a large picture this costs much less than redraw.
 func shrink(from image.Image, n int) *image.RGBA {
 	b := from.Bounds()
 	to := image.NewRGBA(image.Rect(0, 0, (b.Dx()+n-1)/n, (b.Dy()+n-1)/n))
-	strip := image.NewRGBA(image.Rect(0, 0, b.Dx(), n))
+	strip := image.NewRGBA(image.Rect(0, 0, b.Dx(), n)) // the rows of from that make one row of to
 	for y := range to.Rect.Dy() {
 		rows := min(n, b.Dy()-y*n)
 		draw.Draw(strip, image.Rect(0, 0, b.Dx(), rows), from, b.Min.Add(image.Pt(0, y*n)), draw.Src)
-
 		for x := range to.Rect.Dx() {
 			columns := min(n, b.Dx()-x*n)
-			var sum [4]int
-			for row := range rows {
-				line := strip.Pix[row*strip.Stride+4*x*n:][:4*columns]
-				for i := 0; i < len(line); i += 4 {
-					sum[0] += int(line[i])
-					sum[1] += int(line[i+1])
-					sum[2] += int(line[i+2])
-					sum[3] += int(line[i+3])
-				}
-			}
-
-			mean := to.Pix[to.PixOffset(x, y):]
-			for i, total := range sum {
-				mean[i] = uint8(total / (rows * columns))
-			}
+			block := image.Rect(x*n, 0, x*n+columns, rows)
+			to.SetRGBA(x, y, mean(strip, block))
 		}
 	}
 	return to
+}
+
+// mean returns the mean color of a block of a picture.
+func mean(picture *image.RGBA, block image.Rectangle) color.RGBA {
+	var r, g, b, a int
+	for y := block.Min.Y; y < block.Max.Y; y++ {
+		line := picture.Pix[picture.PixOffset(block.Min.X, y):][:4*block.Dx()]
+		for i := 0; i < len(line); i += 4 {
+			r += int(line[i])
+			g += int(line[i+1])
+			b += int(line[i+2])
+			a += int(line[i+3])
+		}
+	}
+	pixels := block.Dx() * block.Dy()
+	return color.RGBA{R: uint8(r / pixels), G: uint8(g / pixels), B: uint8(b / pixels), A: uint8(a / pixels)}
 }
 
 // redraw returns the picture scaled down.
@@ -263,7 +275,7 @@ func plate(p *image.NRGBA) string {
 		return ""
 	}
 
-	// Each pixel counts as much as it is opaque.
+	// The mean color is weighted: each pixel counts as much as it is opaque.
 	var r, g, b, opacity float64
 	for i := 0; i < len(p.Pix); i += 4 {
 		alpha := float64(p.Pix[i+3])
@@ -276,11 +288,11 @@ func plate(p *image.NRGBA) string {
 		return ""
 	}
 
-	mean := Color{math.Floor(r / opacity), math.Floor(g / opacity), math.Floor(b / opacity)}
+	visible := Color{math.Floor(r / opacity), math.Floor(g / opacity), math.Floor(b / opacity)}
 	switch {
-	case ReadOnDark(mean) < readable:
+	case ReadOnDark(visible) < readable:
 		return "d"
-	case ReadOnLight(mean) < readable:
+	case ReadOnLight(visible) < readable:
 		return "l"
 	}
 	return ""
@@ -296,16 +308,16 @@ type ShownLogo struct {
 var logoSyntax = regexp.MustCompile(`^[0-9a-f]{32}-([0-9]{1,3})x([0-9]{1,3})([ld]?)$`)
 
 // ParseLogo parses the name of a logo. ok is false if name has a different form.
-func ParseLogo(name string) (s ShownLogo, ok bool) {
+func ParseLogo(name string) (logo ShownLogo, ok bool) {
 	m := logoSyntax.FindStringSubmatch(name)
 	if m == nil {
-		return s, false
+		return ShownLogo{}, false
 	}
 
 	w, _ := strconv.Atoi(m[1]) // at most three digits
 	h, _ := strconv.Atoi(m[2])
 	if w == 0 || h == 0 {
-		return s, false
+		return ShownLogo{}, false
 	}
 
 	scale := min(1, wide/2/float64(w), high/2/float64(h))
