@@ -21,7 +21,8 @@ import (
 // The parameter known lists words that an attacker may know about the user. The result steps is the
 // work done in the dictionaries. All other work is linear in the length of the password.
 func recognize(password string, known []string) (found []match.Match, steps int) {
-	for _, d := range []dictionary{newDictionary(map[string][]string{"user_inputs": known}), common()} {
+	personal := newDictionary(map[string][]string{"user_inputs": known})
+	for _, d := range []dictionary{personal, common()} {
 		words, n := d.find(password)
 		found = append(found, words...)
 		steps += n
@@ -49,14 +50,16 @@ type board struct {
 // boards returns the keyboards. It prepares them only once. The library's own formula would parse
 // them again for each walk.
 var boards = sync.OnceValue(func() (all []board) {
-	for _, name := range []string{"qwerty", "dvorak", "keypad", "macKeypad"} {
-		similar := "keypad"
-		if name == "qwerty" || name == "dvorak" {
-			similar = "qwerty" // as in the library
-		}
-		stats := adjacency.GraphMap[similar]
+	// As in the library, the numbers of one keyboard also serve for a similar one.
+	for _, b := range []struct{ name, similar string }{
+		{name: "qwerty", similar: "qwerty"},
+		{name: "dvorak", similar: "qwerty"},
+		{name: "keypad", similar: "keypad"},
+		{name: "macKeypad", similar: "keypad"},
+	} {
+		stats := adjacency.GraphMap[b.similar]
 		all = append(all, board{
-			Graph:  adjacency.GraphMap[name],
+			Graph:  adjacency.GraphMap[b.name],
 			keys:   float64(len(stats.Graph)),
 			degree: stats.CalculateAvgDegree(),
 		})
@@ -68,49 +71,63 @@ var boards = sync.OnceValue(func() (all []board) {
 // length and number of turns, and the ways to hold shift for some of the keys.
 func (b board) entropy(length, turns, shifted int) float64 {
 	walks := 0.0
-	for i := 2; i <= length+1; i++ {
-		for j := 1; j <= min(turns, i-1)+1; j++ {
-			walks += zxcvbnmath.NChoseK(float64(i-1), float64(j-1)) * b.keys * math.Pow(b.degree, float64(j))
+	for keys := 2; keys <= length+1; keys++ {
+		for straights := 1; straights <= min(turns, keys-1)+1; straights++ {
+			ways := zxcvbnmath.NChoseK(float64(keys-1), float64(straights-1))
+			walks += ways * b.keys * math.Pow(b.degree, float64(straights))
 		}
 	}
-
 	if shifted == 0 {
 		return math.Log2(walks)
 	}
 
 	shifts := 0.0
-	for i := 0; i <= min(shifted, length-shifted); i++ {
-		shifts += zxcvbnmath.NChoseK(float64(length), float64(i))
+	for keys := range min(shifted, length-shifted) + 1 {
+		shifts += zxcvbnmath.NChoseK(float64(length), float64(keys))
 	}
 	return math.Log2(walks) + math.Log2(shifts)
 }
 
 // walks finds sequences of three or more adjacent keys.
 func (b board) walks(password string) (found []match.Match) {
-	for i := 0; i < len(password)-1; {
-		j, last := i+1, -1
-		turns, shifted := 0, 0
-		for ; j < len(password); j++ {
-			towards, upper := neighbour(b.Graph.Graph[password[j-1:j]], password[j:j+1])
-			if towards < 0 {
-				break
-			}
-			if upper {
-				shifted++
-			}
-			if towards != last {
-				turns, last = turns+1, towards
-			}
+	start := 0
+	for start < len(password)-1 {
+		length, turns, shifted := b.walk(password[start:])
+		if length > 2 {
+			end := start + length
+			found = append(found, match.Match{
+				Pattern:        "spatial",
+				DictionaryName: b.Name,
+				I:              start,
+				J:              end - 1,
+				Token:          password[start:end],
+				Entropy:        b.entropy(length, turns, shifted),
+			})
 		}
-
-		if j-i > 2 {
-			m := match.Match{Pattern: "spatial", DictionaryName: b.Name, I: i, J: j - 1, Token: password[i:j]}
-			m.Entropy = b.entropy(len(m.Token), turns, shifted)
-			found = append(found, m)
-		}
-		i = j
+		start += length
 	}
 	return found
+}
+
+// walk returns the length of the sequence of adjacent keys at the beginning of text, which must not
+// be empty. It counts the changes of direction, including the first direction, and the keys after
+// the first that require shift.
+func (b board) walk(text string) (length, turns, shifted int) {
+	previous := -1
+	for i := 1; i < len(text); i++ {
+		direction, upper := neighbour(b.Graph.Graph[text[i-1:i]], text[i:i+1])
+		if direction < 0 {
+			return i, turns, shifted
+		}
+		if upper {
+			shifted++
+		}
+		if direction != previous {
+			turns++
+			previous = direction
+		}
+	}
+	return len(text), turns, shifted
 }
 
 // neighbour returns the direction from one key of a keyboard to another. The parameter around lists
@@ -128,51 +145,70 @@ func neighbour(around []string, key string) (direction int, upper bool) {
 // repeats finds characters that are repeated at least three times in a row, ignoring case.
 func repeats(password string) (found []match.Match) {
 	runes := []rune(password)
-	for i := 0; i < len(runes); {
-		j := i + 1
-		for j < len(runes) && strings.EqualFold(string(runes[j]), string(runes[j-1])) {
-			j++
+	start := 0
+	for start < len(runes) {
+		end := start + 1
+		for end < len(runes) && strings.EqualFold(string(runes[end]), string(runes[end-1])) {
+			end++
 		}
 
-		if j-i > 2 {
-			first := len(string(runes[:i]))
+		if end-start > 2 {
+			first := len(string(runes[:start])) // match.Match counts bytes
+			token := string(runes[start:end])
 			m := match.Match{
 				Pattern:        "repeat",
-				DictionaryName: string(runes[j-1]),
-				Token:          string(runes[i:j]),
+				DictionaryName: string(runes[end-1]),
 				I:              first,
+				J:              first + len(token) - 1,
+				Token:          token,
 			}
-			m.J = first + len(m.Token) - 1
 			m.Entropy = entropy.RepeatEntropy(m)
 			found = append(found, m)
 		}
-		i = j
+		start = end
 	}
 	return found
 }
 
+// alphabets lists the signs whose sequences are easy to guess.
+var alphabets = []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"}
+
 // sequences finds three or more consecutive letters or digits, in ascending or descending order.
 func sequences(password string) (found []match.Match) {
-	for i := 0; i < len(password); {
-		j := i + 1
-		for _, signs := range []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"} {
-			step := stride(signs, password[i:])
-			if step != 1 && step != -1 {
-				continue
-			}
-
-			for j < len(password) && stride(signs, password[j-1:]) == step {
-				j++
-			}
-			if j-i > 2 {
-				m := match.Match{Pattern: "sequence", DictionaryName: signs[:1], I: i, J: j - 1, Token: password[i:j]}
-				m.Entropy = entropy.SequenceEntropy(m, len(signs), step == 1)
-				found = append(found, m)
-			}
+	start := 0
+	for start < len(password) {
+		signs, step := alphabetOf(password[start:])
+		end := start + 1
+		for step != 0 && end < len(password) && stride(signs, password[end-1:]) == step {
+			end++
 		}
-		i = j
+
+		if end-start > 2 {
+			m := match.Match{
+				Pattern:        "sequence",
+				DictionaryName: signs[:1],
+				I:              start,
+				J:              end - 1,
+				Token:          password[start:end],
+			}
+			m.Entropy = entropy.SequenceEntropy(m, len(signs), step == 1)
+			found = append(found, m)
+		}
+		start = end
 	}
 	return found
+}
+
+// alphabetOf returns the alphabet in which the first two characters of text are consecutive. step
+// is 1 if they ascend, -1 if they descend, and 0 if there is no such alphabet.
+func alphabetOf(text string) (signs string, step int) {
+	for _, signs := range alphabets {
+		step := stride(signs, text)
+		if step == 1 || step == -1 {
+			return signs, step
+		}
+	}
+	return "", 0
 }
 
 // stride returns the distance between the first two characters of text in a sequence of signs. It
@@ -182,9 +218,10 @@ func stride(signs, text string) int {
 		return 0
 	}
 
-	a, b := strings.IndexByte(signs, text[0]), strings.IndexByte(signs, text[1])
-	if a < 0 || b < 0 {
+	first := strings.IndexByte(signs, text[0])
+	second := strings.IndexByte(signs, text[1])
+	if first < 0 || second < 0 {
 		return 0
 	}
-	return b - a
+	return second - first
 }
