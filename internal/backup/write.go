@@ -69,7 +69,8 @@ func writeArchive(
 
 	w = &writer{Source: s, tar: tar.NewWriter(encrypted), beside: beside, covered: newCovered()}
 	if beside != nil {
-		if w.header.Recipients, err = digestOf(to); err != nil {
+		w.header.Recipients, err = digestOf(to)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -173,8 +174,8 @@ func (l *lines) flush() error {
 		return err
 	}
 
-	_, err = l.text.WriteTo(z)
-	if err = errors.Join(err, z.Close()); err != nil {
+	_, writeErr := l.text.WriteTo(z)
+	if err := errors.Join(writeErr, z.Close()); err != nil {
 		return err
 	}
 
@@ -305,10 +306,14 @@ func (w *writer) store(ctx context.Context, o Object, open func() (io.ReadCloser
 	}
 	defer content.Close()
 
-	if o.Bytes, err = content.(io.Seeker).Seek(0, io.SeekEnd); err != nil {
+	// An entry begins with its length.
+	seeker := content.(io.Seeker)
+	o.Bytes, err = seeker.Seek(0, io.SeekEnd)
+	if err != nil {
 		return o, err
 	}
-	if _, err = content.(io.Seeker).Seek(0, io.SeekStart); err != nil {
+	_, err = seeker.Seek(0, io.SeekStart)
+	if err != nil {
 		return o, err
 	}
 	if err := w.begin(o.name(), o.Bytes); err != nil {
