@@ -43,11 +43,13 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	}
 	defer leave()
 
-	r, err := look(ctx, name, c)
+	r, err := readReport(ctx, name, c)
 	if err == nil && c.inBackground(r) && len(r.Tables) > 0 {
 		r.Checked, err = checkFile(ctx, name, c)
 	}
-	r.File, r.Writer = name, writerOf(ctx, name)
+	// These are also reported if the file could not be read.
+	r.File = name
+	r.Writer = writerOf(ctx, name)
 	return r, diagnose(name, c.Sync, err)
 }
 
@@ -55,39 +57,49 @@ func Look(ctx context.Context, c Config) (Report, error) {
 // must not have the file open. The log of a Normal file is not checked, since the last commits may
 // be missing after a power cut.
 func (c Config) checkUnopened(name string, write bool) error {
-	if err := checkAccess(name, write); err != nil || c.Sync != Full {
+	if err := checkAccess(name, write); err != nil {
 		return err
+	}
+	if c.Sync != Full {
+		return nil
 	}
 	return checkLog(name)
 }
 
-// looks is how many times look tries to read a file that another process writes to at the same
-// time.
-const looks = 10
+// maxReads is how many times readReport tries to read a file that another process writes to at the
+// same time.
+const maxReads = 10
 
-// look reads and checks a file. If there is no FILE-shm, it reads without locks: if another process
-// begins to write at the same time, an intact file may appear damaged. In that case, look tries
-// again.
-func look(ctx context.Context, name string, c Config) (r Report, err error) {
-	for range looks {
-		reading := unchanging(name)
-		before, _ := os.Stat(name) // if Stat fails, lookOnce fails, too
-		r, err = lookOnce(ctx, name, c, reading)
-		if err == nil || reading != immutable || !hasChanged(name, before) {
+// readReport reads and checks a file. If there is no FILE-shm, it reads without locks: if another
+// process begins to write at the same time, an intact file may appear damaged. In that case,
+// readReport tries again. The Report of a failed attempt contains what was read before the error.
+func readReport(ctx context.Context, name string, c Config) (r Report, err error) {
+	for range maxReads {
+		access := readOnlyAccess(name)
+		before, _ := os.Stat(name) // if Stat fails, readReportOnce fails, too
+		r, err = readReportOnce(ctx, name, c, access)
+		if err == nil || access != immutable || !hasChanged(name, before) {
 			break
 		}
 	}
 	return r, err
 }
 
-// hasChanged reports whether a file that was read without locks has been written to since.
-func hasChanged(name string, since fs.FileInfo) bool {
+// hasChanged reports whether a file that was read without locks has been written to since. It also
+// reports true if the file can no longer be read without locks.
+func hasChanged(name string, before fs.FileInfo) bool {
+	if readOnlyAccess(name) != immutable {
+		return true
+	}
 	now, err := os.Stat(name)
-	return err == nil && since != nil && (!now.ModTime().Equal(since.ModTime()) || now.Size() != since.Size()) ||
-		unchanging(name) != immutable
+	if err != nil || before == nil {
+		return false
+	}
+	return !now.ModTime().Equal(before.ModTime()) || now.Size() != before.Size()
 }
 
-func lookOnce(ctx context.Context, name string, c Config, reading string) (r Report, err error) {
+// readReportOnce reads and checks a file with the given URI parameters from readOnlyAccess.
+func readReportOnce(ctx context.Context, name string, c Config, access string) (r Report, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return r, err
@@ -100,7 +112,7 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 		return r, nil // a process was killed right after creating this file
 	}
 
-	db, err := sql.Open("sqlite", fileURI(name, "_pragma=busy_timeout(2000)&"+reading))
+	db, err := sql.Open("sqlite", fileURI(name, "_pragma=busy_timeout(2000)&"+access))
 	if err != nil {
 		return r, err
 	}
@@ -116,8 +128,11 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 		return r, foreign(r.Tables)
 	}
 
-	if err := r.readSchema(ctx, db); err != nil || c.inBackground(r) {
+	if err := r.readSchema(ctx, db); err != nil {
 		return r, err
+	}
+	if c.inBackground(r) {
+		return r, nil
 	}
 	r.Checked, err = check(ctx, db, name, c)
 	return r, err
@@ -134,7 +149,7 @@ func (c Config) inBackground(r Report) bool {
 
 // checkFile is like check, but opens its own connection.
 func checkFile(ctx context.Context, name string, c Config) (whole bool, err error) {
-	db, err := sql.Open("sqlite", fileURI(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
+	db, err := sql.Open("sqlite", fileURI(name, "_pragma=busy_timeout(2000)&"+readOnlyAccess(name)))
 	if err != nil {
 		return false, err
 	}
@@ -142,16 +157,19 @@ func checkFile(ctx context.Context, name string, c Config) (whole bool, err erro
 	return check(ctx, db, name, c)
 }
 
-// unchanging returns the URI parameters that keep SQLite from creating files, since even a reader
+// readOnlyAccess returns the URI parameters that keep SQLite from creating files, since even a reader
 // would create a log and FILE-shm. If FILE-shm exists, another process may be writing, so SQLite
 // must use locks.
-func unchanging(name string) string {
-	if _, err := os.Stat(name + "-shm"); errors.Is(err, fs.ErrNotExist) {
-		if log, err := os.Stat(name + "-wal"); err != nil || log.Size() == 0 {
-			return immutable
-		}
+func readOnlyAccess(name string) string {
+	_, err := os.Stat(name + "-shm")
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "mode=ro"
 	}
-	return "mode=ro"
+	log, err := os.Stat(name + "-wal")
+	if err == nil && log.Size() > 0 {
+		return "mode=ro"
+	}
+	return immutable
 }
 
 // immutable makes SQLite read a file without locks (https://sqlite.org/uri.html).

@@ -74,7 +74,8 @@ func (o *once) Connect(ctx context.Context) (driver.Conn, error) {
 
 // lockSchema takes the schema lock. The lock is released when the connection is closed.
 func lockSchema(ctx context.Context, db *sql.DB) error {
-	for deadline := time.Now().Add(patience); ; {
+	deadline := time.Now().Add(patience)
+	for {
 		var ours bool
 		if err := db.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, schemaLock).Scan(&ours); err != nil {
 			return fmt.Errorf("locking schema: %w", err)

@@ -66,13 +66,13 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	}
 
 	// Do not change a file that belongs to another program or is known to be damaged.
-	seen, err := look(ctx, name, c)
+	seen, err := readReport(ctx, name, c)
 	if err != nil && (c.ReadOnly || !errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
 
 	if c.ReadOnly {
-		return d.openReads(ctx, fileURI(name, "_pragma=busy_timeout(5000)&"+unchanging(name)))
+		return d.openReads(ctx, fileURI(name, "_pragma=busy_timeout(5000)&"+readOnlyAccess(name)))
 	}
 
 	db, err := sql.Open("sqlite", dataSource(name, c.Sync, writerCache))
