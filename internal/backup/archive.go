@@ -133,7 +133,7 @@ func (a Archive) Verify(
 // read the media outside the archive. Check reveals damage, but not changes by someone who can also
 // change the summary. If the archive has a different SHA-256, the error is a [Mismatch].
 func (a Archive) Check(ctx context.Context) error {
-	s, err := a.dir.summary(Summary{Name: a.Name})
+	s, err := a.dir.readSummary(Summary{Name: a.Name})
 	if err != nil {
 		return err
 	}

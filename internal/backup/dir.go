@@ -77,7 +77,8 @@ func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report
 		return r, err
 	}
 
-	r.Manifest, r.Summary = w.manifest, w.summary(name, out)
+	r.Manifest = w.manifest
+	r.Summary = w.summary(name, out)
 	if err := d.check(name, r.SHA256); err != nil {
 		return r, err
 	}
@@ -179,10 +180,10 @@ func (d Dir) store(
 
 	// Name the file after the bytes that were read, even if they differ from the row.
 	sum := sha256.New()
-	if o.Bytes, err = io.Copy(sum, content); err != nil {
+	o.Bytes, err = io.Copy(sum, content)
+	if err != nil {
 		return o, false, err
 	}
-
 	o.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	if _, err := content.(io.Seeker).Seek(0, io.SeekStart); err != nil {
 		return o, false, err
@@ -198,7 +199,10 @@ func (d Dir) store(
 		}
 		return encrypted.Close()
 	})
-	return o, err == nil, err
+	if err != nil {
+		return o, false, err
+	}
+	return o, true, nil
 }
 
 func isSHA256(text string) bool {
@@ -224,30 +228,33 @@ func (d Dir) List() (backups []Summary, err error) {
 
 	slices.SortFunc(backups, func(a, b Summary) int { return b.Created.Compare(a.Created) })
 	for i := range backups {
-		if backups[i], err = d.summary(backups[i]); err != nil {
+		backups[i], err = d.readSummary(backups[i])
+		if err != nil {
 			return nil, err
 		}
 	}
 	return backups, nil
 }
 
-// summary reads the summary of an archive. If it is missing or damaged, summary returns only the
-// facts in the archive's name, because a damaged summary must not hide other backups.
-func (d Dir) summary(s Summary) (Summary, error) {
-	file, err := d.files.Open(s.Name + summarySuffix)
+// readSummary reads the summary of an archive. If it is missing or damaged, readSummary returns
+// listed, which has the facts in the archive's name, because a damaged summary must not hide other
+// backups.
+func (d Dir) readSummary(listed Summary) (Summary, error) {
+	file, err := d.files.Open(listed.Name + summarySuffix)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
+		return listed, nil
 	}
 	if err != nil {
-		return s, err
+		return listed, err
 	}
 	defer file.Close()
 
 	var summary Summary
 	if err := json.NewDecoder(io.LimitReader(file, maxJSON)).Decode(&summary); err != nil {
-		return s, nil
+		return listed, nil
 	}
-	summary.Name, summary.Created = s.Name, s.Created
+	summary.Name = listed.Name
+	summary.Created = listed.Created
 	return summary, nil
 }
 
@@ -266,7 +273,8 @@ func CreateFile(ctx context.Context, file string, to []age.Recipient, s Source) 
 	var out *counted
 	err = files.Write(name, func(file io.Writer) (err error) {
 		out = &counted{w: file, hash: sha256.New()}
-		w, err = writeArchive(ctx, out, to, s, nil)
+		var beside bytesStore // nil, so the media goes into the archive
+		w, err = writeArchive(ctx, out, to, s, beside)
 		return err
 	})
 	if err != nil {
