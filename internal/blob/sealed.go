@@ -25,8 +25,8 @@ import (
 // another. A blob without the mark was stored while sealing was off, and is returned as it is.
 type Sealed struct {
 	Store
-	seals   bool
-	secrets func() [][sha256.Size]byte
+	seals   bool                       // whether new blobs are sealed
+	secrets func() [][sha256.Size]byte // the first one seals new blobs
 }
 
 // sealedMark is at the beginning of a sealed blob.
@@ -55,27 +55,42 @@ func (s *Sealed) Put(
 ) error {
 	return s.Store.Put(key, func(f File) (map[string][]byte, error) {
 		if !s.seals {
-			parts, err := write(f)
-			return parts, errors.Join(err, refuseMark(f))
+			return writeUnsealed(f, write)
 		}
+		return s.writeSealed(key, f, write)
+	}, commit)
+}
 
-		w, err := s.seal(key, f)
+// writeUnsealed passes a file to write. It refuses content that looks like a sealed blob.
+func writeUnsealed(f File, write func(File) (map[string][]byte, error)) (map[string][]byte, error) {
+	parts, writeErr := write(f)
+	if err := errors.Join(writeErr, refuseMark(f)); err != nil {
+		return nil, err
+	}
+	return parts, nil
+}
+
+// writeSealed makes write seal what it writes, and seals the parts that it returns.
+func (s *Sealed) writeSealed(
+	key string, f File, write func(File) (map[string][]byte, error),
+) (map[string][]byte, error) {
+	w, err := s.seal(key, f)
+	if err != nil {
+		return nil, err
+	}
+	parts, writeErr := write(w)
+	if err := errors.Join(writeErr, w.finish()); err != nil {
+		return nil, err
+	}
+
+	for part, content := range parts {
+		sealed, err := s.sealPart(key+partMark+part, content)
 		if err != nil {
 			return nil, err
 		}
-
-		parts, err := write(w)
-		if err = errors.Join(err, w.finish()); err != nil {
-			return nil, err
-		}
-
-		for part, content := range parts {
-			if parts[part], err = s.sealPart(key+partMark+part, content); err != nil {
-				return nil, err
-			}
-		}
-		return parts, nil
-	}, commit)
+		parts[part] = sealed
+	}
+	return parts, nil
 }
 
 // refuseMark rejects a file that would later be mistaken for a sealed blob.
@@ -158,11 +173,11 @@ func (s *Sealed) Sweep(ctx context.Context, inUse InUse) error { return s.Store.
 func (s *Sealed) open(name string, f readable) (readable, error) {
 	head := make([]byte, headSize)
 	n, err := f.ReadAt(head, 0)
+	if n < headSize && err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
 	if n < headSize || string(head[:len(sealedMark)]) != sealedMark {
-		if errors.Is(err, io.EOF) {
-			err = nil // the file is shorter than a head
-		}
-		return f, err
+		return f, nil // the file is not sealed
 	}
 
 	key, err := s.findKey(name, head)
@@ -189,9 +204,10 @@ var errCut = errors.New("the encrypted file is incomplete")
 
 // findKey returns the key of the file with this name and head.
 func (s *Sealed) findKey(name string, head []byte) ([]byte, error) {
-	print, salt := head[len(sealedMark):][:fingerprintSize], head[headSize-saltSize:]
+	wanted := head[len(sealedMark):][:fingerprintSize]
+	salt := head[headSize-saltSize:]
 	for _, secret := range s.secrets() {
-		if bytes.Equal(fingerprint(secret), print) {
+		if bytes.Equal(fingerprint(secret), wanted) {
 			return deriveKey(secret, salt, name)
 		}
 	}
