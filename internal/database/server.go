@@ -137,8 +137,8 @@ func tries(err error) int {
 
 // transact runs a change in a transaction. It sends BEGIN together with the first query.
 func transact(c *conn, do func(Tx) error) (err error) {
-	t := &serverTx{conn: c, before: new(pgx.Batch)}
-	t.before.Queue("begin")
+	t := &serverTx{conn: c, queued: new(pgx.Batch)}
+	t.queued.Queue("begin")
 
 	defer func() {
 		if err != nil && !c.IsClosed() && c.PgConn().TxStatus() != 'I' {

@@ -14,14 +14,14 @@ import (
 // A serverTx runs queries on one connection.
 type serverTx struct {
 	conn   *conn
-	before *pgx.Batch // queries to send together with the next one; nil if there are none
+	queued *pgx.Batch // queries to send together with the next one; nil if there are none
 }
 
 func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, error) {
 	if err := checkText(args); err != nil {
 		return nil, err
 	}
-	if t.before == nil {
+	if t.queued == nil {
 		rows, err := t.conn.Query(context.Background(), query, args...)
 		if err != nil {
 			return nil, t.conn.check(err)
@@ -58,7 +58,7 @@ func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Resul
 		return nil, err
 	}
 
-	if t.before == nil {
+	if t.queued == nil {
 		tag, err := t.conn.Exec(context.Background(), query, args...)
 		if err != nil {
 			return nil, t.conn.check(err)
@@ -90,17 +90,17 @@ func finish(batch pgx.BatchResults) (pgconn.CommandTag, error) {
 // Later queues a query, which is sent together with the next query or the commit. Outside a
 // transaction, Later runs the query immediately.
 func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
-	if t.before == nil {
+	if t.queued == nil {
 		if t.conn.PgConn().TxStatus() == 'I' { // outside a transaction, there is no commit
 			_, err := t.Exec(ctx, query, args...)
 			return err
 		}
-		t.before = new(pgx.Batch)
+		t.queued = new(pgx.Batch)
 	}
 	if err := checkText(args); err != nil {
 		return err
 	}
-	t.before.Queue(query, args...)
+	t.queued.Queue(query, args...)
 	return nil
 }
 
@@ -112,28 +112,29 @@ func (t *serverTx) Remember(_ any, last func(Tx) error) error { return last(t) }
 
 // send sends the queued queries and then query, and reads the results of the queued ones.
 func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
-	before := t.before
-	t.before = nil
-	n := before.Len()
-	before.Queue(query, args...)
+	queries := t.queued
+	t.queued = nil
+	queuedBefore := queries.Len()
+	queries.Queue(query, args...)
 
-	batch := t.conn.SendBatch(context.Background(), before)
-	for range n {
-		if _, err := batch.Exec(); err != nil {
-			_ = batch.Close()
+	results := t.conn.SendBatch(context.Background(), queries)
+	for range queuedBefore {
+		if _, err := results.Exec(); err != nil {
+			_ = results.Close()
 			return nil, t.conn.check(err)
 		}
 	}
-	return batch, nil
+	return results, nil
 }
 
 // commit commits the transaction, if one has begun. If the connection is lost during the commit, it
 // is unknown whether the transaction was committed.
 func (t *serverTx) commit() error {
-	if t.before == nil {
-		t.before = new(pgx.Batch)
-	} else if t.before.Len() == 1 && t.conn.PgConn().TxStatus() == 'I' {
+	if t.queued != nil && t.queued.Len() == 1 && t.conn.PgConn().TxStatus() == 'I' {
 		return nil // only BEGIN is queued, so nothing has run
+	}
+	if t.queued == nil {
+		t.queued = new(pgx.Batch)
 	}
 
 	batch, err := t.send("commit", nil)
@@ -142,11 +143,12 @@ func (t *serverTx) commit() error {
 	}
 
 	tag, err := finish(batch)
-	if err == nil && tag.String() != "COMMIT" {
-		err = errors.New("the server rolled back the transaction")
-	}
 	if err != nil {
 		return fmt.Errorf("committing: %w", t.conn.check(err))
+	}
+	if tag.String() != "COMMIT" {
+		rolledBack := errors.New("the server rolled back the transaction")
+		return fmt.Errorf("committing: %w", t.conn.check(rolledBack))
 	}
 	return nil
 }
@@ -191,7 +193,7 @@ func (r serverRead) Shared(ctx context.Context, query string, args ...any) Scann
 	return r.Row(ctx, query, args...)
 }
 
-func (r serverRead) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
+func (r serverRead) Exec(context.Context, string, ...any) (sql.Result, error) {
 	return nil, errors.New("a read-only query changed rows")
 }
 
@@ -254,14 +256,20 @@ func (r *serverRows) Close() error {
 // A single is the only row of a result.
 type single struct{ rows Rows }
 
-func (s single) Scan(dest ...any) (err error) {
-	defer func() {
-		if closed := s.rows.Close(); closed != nil && (err == nil || err == sql.ErrNoRows) {
-			err = closed
-		}
-	}()
+func (s single) Scan(dest ...any) error {
+	defer s.rows.Close() // in case Scan panics
 	if !s.rows.Next() {
-		return sql.ErrNoRows // unless Close returns another error
+		// There is no row because the query failed, which Close then returns, or found none.
+		if err := s.rows.Close(); err != nil {
+			return err
+		}
+		return sql.ErrNoRows
 	}
-	return s.rows.Scan(dest...)
+
+	scanErr := s.rows.Scan(dest...)
+	closeErr := s.rows.Close()
+	if scanErr != nil {
+		return scanErr
+	}
+	return closeErr
 }
