@@ -22,11 +22,16 @@ const (
 // bootID returns an id that changes when the machine starts. Without one, it returns an id that no
 // mark has, so that every crash of the process counts as a crash of the machine.
 func bootID() string {
+	unknown := time.Now().Format(time.RFC3339Nano)
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if id := strings.TrimSpace(string(text)); err == nil && id != "" {
-		return id
+	if err != nil {
+		return unknown
 	}
-	return time.Now().Format(time.RFC3339Nano)
+	id := strings.TrimSpace(string(text))
+	if id == "" {
+		return unknown
+	}
+	return id
 }
 
 // readMark sets l.lost and l.marked. The parts must have been read.
@@ -41,19 +46,23 @@ func (l *Log) readMark() error {
 
 	words := strings.Fields(string(text))
 	if len(words) == 2 && (words[0] == l.c.Boot || words[0] == closed) {
-		l.marked = words[0] == l.c.Boot
-		l.lost, err = time.Parse(time.RFC3339Nano, words[1])
+		lost, err := time.Parse(time.RFC3339Nano, words[1])
 		if err == nil {
+			l.marked = words[0] == l.c.Boot
+			l.lost = lost
 			return nil
 		}
 	}
-	l.lost, l.marked = l.c.Now().Add(ahead).Round(0), false
+
+	// The machine has crashed, or the mark is missing or damaged.
+	l.marked = false
+	l.lost = l.c.Now().Add(ahead).Round(0)
 	return nil
 }
 
-// mark writes a mark that says that uses may be lost if the machine crashes. It is called before
-// the first use is added.
-func (l *Log) mark() error {
+// ensureMarked ensures that the mark says that uses may be lost if the machine crashes. It is called
+// before the first use is added.
+func (l *Log) ensureMarked() error {
 	if l.marked {
 		return nil
 	}
@@ -66,24 +75,32 @@ func (l *Log) mark() error {
 
 // writeMark replaces the mark. It returns when the mark is on the disk.
 func (l *Log) writeMark(state string) error {
-	name := filepath.Join(l.c.Dir, markName)
-	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
+	text := state + " " + l.lost.UTC().Format(time.RFC3339Nano) + "\n"
+	if err := replaceFile(filepath.Join(l.c.Dir, markName), text); err != nil {
 		return fmt.Errorf("marking log of uses: %w", err)
 	}
-	_, err = f.WriteString(state + " " + l.lost.UTC().Format(time.RFC3339Nano) + "\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(name+".new", name)
-	}
-	for dir, n := l.c.Dir, 0; err == nil && n < 3; n++ { // its parents may be new, too
-		err = syncDir(dir)
+
+	dir := l.c.Dir
+	for range 3 { // its parents may be new, too
+		if err := syncDir(dir); err != nil {
+			return fmt.Errorf("marking log of uses: %w", err)
+		}
 		dir = filepath.Dir(dir)
 	}
-	if err != nil {
-		return fmt.Errorf("marking log of uses: %w", err)
-	}
 	return nil
+}
+
+// replaceFile replaces the content of a file at once. The caller must sync the directory.
+func replaceFile(name, text string) error {
+	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, writeErr := f.WriteString(text)
+	if err := errors.Join(writeErr, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
 }
 
 // syncDir makes the names in a directory durable.

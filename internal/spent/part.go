@@ -66,7 +66,9 @@ func readParts(dir string, now time.Time) (parts []*part, err error) {
 		}
 		if p.count() > 0 {
 			parts = append(parts, p)
-		} else if err := errors.Join(p.file.Close(), p.remove()); err != nil {
+			continue
+		}
+		if err := errors.Join(p.file.Close(), p.remove()); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +78,8 @@ func readParts(dir string, now time.Time) (parts []*part, err error) {
 // read opens the file and reads the uses that have not expired. The file stays open until close,
 // because the process that wrote it may not have synced it.
 func (p *part) read(now time.Time) (err error) {
-	if p.file, err = os.Open(p.name); err != nil {
+	p.file, err = os.Open(p.name)
+	if err != nil {
 		return err
 	}
 	text, err := io.ReadAll(p.file)
@@ -104,7 +107,8 @@ func (p *part) parse(text []byte, now int64) {
 		if len(record) < recordSize {
 			return
 		}
-		body, sum := record[:recordSize-4], binary.BigEndian.Uint32(record[recordSize-4:])
+		body := record[:recordSize-4]
+		sum := binary.BigEndian.Uint32(record[recordSize-4:])
 		expires := int64(binary.BigEndian.Uint32(body[len(digest{}):]))
 		if crc32.ChecksumIEEE(body) == sum && expires >= now {
 			p.add(digest(body[:len(digest{})]), expires)

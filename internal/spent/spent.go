@@ -68,9 +68,10 @@ type Log struct {
 
 	mu    sync.Mutex
 	parts []*part   // the oldest first; uses are added to the last one
-	begun time.Time // when the last part was begun
+	begun time.Time // when the last part was begun; zero if the next use needs a new part
 	count int       // number of uses in parts
 
+	// The mark in a file contains these.
 	lost   time.Time // things made until then count as used, because the machine has crashed
 	marked bool      // whether the mark says that uses may be lost if the machine crashes
 }
@@ -128,15 +129,20 @@ func (l *Log) Has(id string, made time.Time) bool {
 	d := digestOf(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.correctLost()
 	return l.has(d, made)
 }
 
-func (l *Log) has(d digest, made time.Time) bool {
-	// If the clock was ahead when the log was opened, l.lost may be in the future. The crash itself
-	// is not.
-	if latest := l.c.Now().Add(ahead); l.lost.After(latest) {
+// correctLost ensures that l.lost is not in the future. It may be if the clock was ahead when the
+// log was opened, but the crash itself is in the past.
+func (l *Log) correctLost() {
+	latest := l.c.Now().Add(ahead)
+	if l.lost.After(latest) {
 		l.lost = latest.Round(0)
 	}
+}
+
+func (l *Log) has(d digest, made time.Time) bool {
 	if !l.lost.IsZero() && !made.After(l.lost) {
 		return true
 	}
@@ -155,10 +161,11 @@ func (l *Log) Add(uses ...Use) error {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, err := l.current()
+	p, err := l.ensurePart()
 	if err != nil {
 		return errors.Join(errDisk, err)
 	}
+	l.correctLost()
 	for i, u := range uses {
 		if l.has(digests[i], u.Made) {
 			return Repeated{i}
@@ -179,34 +186,22 @@ func (l *Log) Add(uses ...Use) error {
 	return nil
 }
 
-// current returns the part to which uses are added. It begins a new part if necessary, and deletes
-// the parts whose uses have expired.
-func (l *Log) current() (*part, error) {
+// ensurePart returns the part to which uses are added. If the last part is too old, ensurePart
+// deletes the parts whose uses have expired, and begins a new part.
+func (l *Log) ensurePart() (*part, error) {
 	now := l.c.Now()
-	if age := now.Sub(l.begun); age >= 0 && age < partFor {
+	age := now.Sub(l.begun)
+	if age >= 0 && age < partFor {
 		return l.parts[len(l.parts)-1], nil
 	}
-	if err := l.mark(); err != nil {
+
+	if err := l.ensureMarked(); err != nil {
 		return nil, err
 	}
-
 	l.begun = time.Time{} // if anything fails, the next call tries again
-	var kept []*part
-	for _, p := range l.parts {
-		if err := p.close(); err != nil {
-			return nil, err
-		}
-		l.count -= p.count()
-		p.forget(seconds(now))
-		l.count += p.count()
-		if p.count() > 0 {
-			kept = append(kept, p)
-		} else if err := p.remove(); err != nil {
-			return nil, err
-		}
+	if err := l.dropExpired(now); err != nil {
+		return nil, err
 	}
-	l.parts = kept
-
 	p, err := newPart(l.c.Dir, now)
 	if err != nil {
 		return nil, err
@@ -214,6 +209,28 @@ func (l *Log) current() (*part, error) {
 	l.parts = append(l.parts, p)
 	l.begun = now
 	return p, nil
+}
+
+// dropExpired closes all parts, and deletes those whose uses have expired.
+func (l *Log) dropExpired(now time.Time) error {
+	var kept []*part
+	for _, p := range l.parts {
+		if err := p.close(); err != nil {
+			return err
+		}
+		l.count -= p.count()
+		p.forget(seconds(now))
+		l.count += p.count()
+		if p.count() > 0 {
+			kept = append(kept, p)
+			continue
+		}
+		if err := p.remove(); err != nil {
+			return err
+		}
+	}
+	l.parts = kept
+	return nil
 }
 
 // Close writes everything to the disk and closes the files.
@@ -225,9 +242,13 @@ func (l *Log) Close() error {
 		errs = append(errs, p.close())
 	}
 	l.begun = time.Time{}
-	unsafe := slices.ContainsFunc(l.parts, func(p *part) bool { return p.failed })
-	if err := errors.Join(errs...); err != nil || !l.marked || unsafe {
+	if err := errors.Join(errs...); err != nil {
 		return err
+	}
+
+	mayHaveLost := slices.ContainsFunc(l.parts, func(p *part) bool { return p.failed })
+	if !l.marked || mayHaveLost {
+		return nil
 	}
 	l.marked = false
 	return l.writeMark(closed)
