@@ -3,7 +3,7 @@
 // answers.
 //
 // A login consists of a code, which may be redeemed once, and of the refresh tokens that follow
-// from it. A request without an answer may or may not have had an effect.
+// from it. A request without an answer may have had its effect at any time, or none at all.
 package history
 
 import "github.com/anishathalye/porcupine"
@@ -24,7 +24,7 @@ type Model struct {
 	Lossy    bool // whether the session store may lose codes that were not redeemed
 }
 
-// A family is the state of a login: its code and its last two refresh tokens.
+// A family is the state of a login: whether its code was redeemed, and its last two refresh tokens.
 type family struct {
 	redeemed, dead    bool
 	previous, current string // current is Unknown if the answer that contained it was lost
@@ -32,36 +32,53 @@ type family struct {
 
 // step returns the possible states after a use with this output. It returns nil if the use cannot
 // have this output.
+//
+// If the output is Unknown, the states are those after the use took effect. A use without an effect
+// needs no state of its own, because it is ordered after all other uses (see History.Ask).
 func (m Model) step(f family, in Use, out string) []family {
-	var (
-		dead = family{redeemed: true, dead: true}
-		next = family{redeemed: true, previous: f.current, current: out}
-	)
-	refusedOrUnknown := out == Refused || out == Unknown
+	if in.Token == "" {
+		if f.redeemed {
+			return end(out)
+		}
+		return m.redeem(f, out)
+	}
+	if f.dead {
+		return end(out)
+	}
 
-	switch {
-	case in.Token == "" && !f.redeemed:
-		if out != Refused {
-			return []family{{redeemed: true, current: out}}
-		}
-		if m.Lossy {
-			return []family{f}
-		}
-		return nil
-	case f.dead || in.Token == "": // a second use of the code ends the family
-		if refusedOrUnknown {
-			return []family{dead}
-		}
-		return nil
-	case in.Token == f.current:
-		if out == Refused || out == f.current {
-			return nil
-		}
-		return []family{next}
-	case in.Token == f.previous:
+	switch in.Token {
+	case f.current:
+		return f.refresh(out)
+	case f.previous:
 		return m.reuse(f, out)
-	case refusedOrUnknown: // an older token ends the family
-		return []family{dead}
+	default: // an older token
+		return end(out)
+	}
+}
+
+// redeem returns the possible states after the first use of the code.
+func (m Model) redeem(f family, out string) []family {
+	if out != Refused {
+		return []family{{redeemed: true, current: out}}
+	}
+	if m.Lossy {
+		return []family{f}
+	}
+	return nil
+}
+
+// refresh returns the possible states after a use of the current refresh token.
+func (f family) refresh(out string) []family {
+	if out == Refused || out == f.current {
+		return nil
+	}
+	return []family{{redeemed: true, previous: f.current, current: out}}
+}
+
+// end returns the possible states after a use that must be refused, and that ends the family.
+func end(out string) []family {
+	if out == Refused || out == Unknown {
+		return []family{{redeemed: true, dead: true}}
 	}
 	return nil
 }
@@ -70,22 +87,26 @@ func (m Model) step(f family, in Use, out string) []family {
 // period, the answer is the current token again. After the grace period, the use ends the family.
 func (m Model) reuse(f family, out string) []family {
 	dead := family{redeemed: true, dead: true}
-	switch {
-	case out == Refused && m.Graceful:
-		return nil
-	case out == Refused:
+	switch out {
+	case Refused:
+		if m.Graceful {
+			return nil
+		}
 		return []family{dead}
-	case out == Unknown && m.Graceful:
-		return []family{f}
-	case out == Unknown:
+	case Unknown:
+		if m.Graceful {
+			return []family{f}
+		}
 		return []family{f, dead}
-	case f.current == Unknown:
-		f.current = out
-		return []family{f}
-	case out == f.current:
-		return []family{f}
 	}
-	return nil
+
+	if f.current == Unknown {
+		f.current = out
+	}
+	if out != f.current {
+		return nil
+	}
+	return []family{f}
 }
 
 // model returns m for porcupine.

@@ -1,22 +1,36 @@
 package history
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/anishathalye/porcupine"
 )
 
-// An answer is a use and its output.
-type answer struct {
-	in  Use
-	out string
-}
+// inOrder parses uses that follow one another, like "code=a a=unknown". The left side of each use is
+// the code or a token, and the right side is its output. A use without an answer does not end,
+// because it may take effect later.
+func inOrder(uses string) (ops []porcupine.Operation) {
+	for i, use := range strings.Fields(uses) {
+		token, out, _ := strings.Cut(use, "=")
+		if token == "code" {
+			token = ""
+		}
+		switch out {
+		case "refused":
+			out = Refused
+		case "unknown":
+			out = Unknown
+		}
 
-// inOrder returns the operations of one client. Operations without an answer may take effect later.
-func inOrder(answers []answer) (ops []porcupine.Operation) {
-	for i, a := range answers {
-		op := porcupine.Operation{ClientId: i, Input: a.in, Output: a.out, Call: int64(2 * i), Return: int64(2*i + 1)}
-		if a.out == Unknown {
+		op := porcupine.Operation{
+			ClientId: i,
+			Input:    Use{Token: token},
+			Output:   out,
+			Call:     int64(2 * i),
+			Return:   int64(2*i + 1),
+		}
+		if out == Unknown {
 			op.Return = 1 << 60
 		}
 		ops = append(ops, op)
@@ -27,44 +41,39 @@ func inOrder(answers []answer) (ops []porcupine.Operation) {
 // TestWrongHistories shows that the model rejects wrong histories. Otherwise the tests that use it
 // could not fail.
 func TestWrongHistories(t *testing.T) {
-	code := Use{}
-	for name, answers := range map[string][]answer{
-		"a code returns two tokens":          {{code, "a"}, {code, "b"}},
-		"a refresh token returns two tokens": {{code, "a"}, {Use{"a"}, "b"}, {Use{"a"}, "c"}},
-		"a valid token is refused":           {{code, "a"}, {Use{"a"}, ""}},
-		"an older token is accepted":         {{code, "a"}, {Use{"a"}, "b"}, {Use{"b"}, "c"}, {Use{"a"}, "c"}},
-		"a family survives the use of an older token": {{code, "a"}, {Use{"a"}, "b"}, {Use{"b"}, "c"}, {Use{"a"}, ""},
-			{Use{"c"}, "d"}},
-		"a family survives a second use of its code":  {{code, "a"}, {code, ""}, {Use{"a"}, "b"}},
-		"a used token is refused in the grace period": {{code, "a"}, {Use{"a"}, "b"}, {Use{"a"}, ""}},
-		"a code is redeemed after a lost redemption":  {{code, Unknown}, {code, "a"}, {code, "b"}},
-		"a lost refresh is answered twice": {{code, "a"}, {Use{"a"}, Unknown}, {Use{"a"}, "b"},
-			{Use{"a"}, "c"}},
-		"a token is lost with an unrelated answer": {{code, "a"}, {Use{"a"}, "b"}, {Use{"a"}, Unknown},
-			{Use{"b"}, ""}},
+	for name, uses := range map[string]string{
+		"a code returns two tokens":                   "code=a code=b",
+		"a refresh token returns two tokens":          "code=a a=b a=c",
+		"a valid token is refused":                    "code=a a=refused",
+		"an older token is accepted":                  "code=a a=b b=c a=c",
+		"a family survives the use of an older token": "code=a a=b b=c a=refused c=d",
+		"a family survives a second use of its code":  "code=a code=refused a=b",
+		"a used token is refused in the grace period": "code=a a=b a=refused",
+		"a code is redeemed after a lost redemption":  "code=unknown code=a code=b",
+		"a lost refresh is answered twice":            "code=a a=unknown a=b a=c",
+		"a token is lost with an unrelated answer":    "code=a a=b a=unknown b=refused",
 	} {
-		if porcupine.CheckOperations(Model{Graceful: true, Lossy: true}.model(), inOrder(answers)) {
-			t.Errorf("%s: the model accepts the history", name)
+		if porcupine.CheckOperations(Model{Graceful: true, Lossy: true}.model(), inOrder(uses)) {
+			t.Errorf("%s: the model accepted the history %s, want it rejected", name, uses)
 		}
 	}
 }
 
 // TestRightHistories shows that the model accepts everything that may happen when answers are lost.
 func TestRightHistories(t *testing.T) {
-	code := Use{}
-	for name, answers := range map[string][]answer{
-		"a lost redemption":                       {{code, Unknown}, {code, ""}, {code, ""}},
-		"a redemption that had no effect":         {{code, Unknown}, {code, "a"}, {Use{"a"}, "b"}},
-		"a lost refresh is repeated":              {{code, "a"}, {Use{"a"}, Unknown}, {Use{"a"}, "b"}, {Use{"b"}, "c"}},
-		"a code that the session store has lost":  {{code, ""}, {code, ""}},
-		"a code that the session store had again": {{code, ""}, {code, "a"}},
+	for name, uses := range map[string]string{
+		"a lost redemption":                       "code=unknown code=refused code=refused",
+		"a redemption that had no effect":         "code=unknown code=a a=b",
+		"a lost refresh is repeated":              "code=a a=unknown a=b b=c",
+		"a code that the session store has lost":  "code=refused code=refused",
+		"a code that the session store had again": "code=refused code=a",
 	} {
-		if !porcupine.CheckOperations(Model{Graceful: true, Lossy: true}.model(), inOrder(answers)) {
-			t.Errorf("%s: the model rejects the history", name)
+		if !porcupine.CheckOperations(Model{Graceful: true, Lossy: true}.model(), inOrder(uses)) {
+			t.Errorf("%s: the model rejected the history %s, want it accepted", name, uses)
 		}
 	}
 
-	if porcupine.CheckOperations(Model{}.model(), inOrder([]answer{{code, ""}})) {
-		t.Error("a session store that loses nothing may refuse a code")
+	if porcupine.CheckOperations(Model{}.model(), inOrder("code=refused")) {
+		t.Error("the model accepted that a session store that loses nothing refused a code")
 	}
 }
