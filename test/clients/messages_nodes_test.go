@@ -91,10 +91,10 @@ func wantSockets(t *testing.T, n *harness.Nodes, want ...int) {
 // wantHistory fails the test unless a promise resolves to messages with these texts, oldest first.
 func (s sdk) wantHistory(promise string, texts ...string) {
 	s.Helper()
-	var all []said
-	s.do(promise, &all)
+	var messages []chatMessage
+	s.do(promise, &messages)
 	var got []string
-	for _, m := range slices.Backward(all) {
+	for _, m := range slices.Backward(messages) {
 		got = append(got, m.Text)
 	}
 	if !slices.Equal(got, texts) {

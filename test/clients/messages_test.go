@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A said is a message in the form that an SDK passes to an app.
-type said struct {
+// A chatMessage is a message in the form that an SDK passes to an app.
+type chatMessage struct {
 	Text           string
 	ConversationID string `json:"conversation_id"`
 	UserName       string `json:"user_name"`
 }
 
-// TestMessages shows that each version of the stock SDK with a chat can write to the other versions
-// and to our SDK. It receives their messages, and reads the history after a restart of the server.
+// TestMessages shows that each version of the stock SDK that has conversations can exchange messages
+// with our SDK. After a restart of the server, both SDKs can read the history.
 func TestMessages(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -25,58 +25,70 @@ func TestMessages(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			p := s.NewProject(t)
 			ada, bob := p.NewSubscriber(t), p.NewSubscriber(t)
-			a, b := p.Address(t, ada.ID), p.Address(t, bob.ID)
+			adaAddress, bobAddress := p.Address(t, ada.ID), p.Address(t, bob.ID)
 			stock := inChromium(t, s, version)
 			stock.open(visitor{p, ada}.token(t))
 			stock.do("hear()", nil)
 			ours := stock.beside(s.Issuer(), visitor{p, bob}.token(t))
+			send := func(text string) {
+				t.Helper()
+				stock.do(fmt.Sprintf("client.conversation.sendMessage({ addressId: %q, text: %q })", bobAddress, text), nil)
+			}
 
-			stock.do(fmt.Sprintf("client.conversation.sendMessage({ addressId: %q, text: 'hello' })", b), nil)
+			send("hello")
 			ours.wantHeard("hello")
-			ours.do(fmt.Sprintf("ours.messages.send(%q, 'good day')", a), nil)
+			ours.do(fmt.Sprintf("ours.messages.send(%q, 'good day')", adaAddress), nil)
 			stock.wantHeard("hello", "good day")
 			for i := range 15 {
-				stock.do(fmt.Sprintf("client.conversation.sendMessage({ addressId: %q, text: 'm%d' })", b, i), nil)
+				send(fmt.Sprint("m", i))
 			}
 
 			s.Kill()
 			s.Restart(t)
-			var all []said
-			if version != "3.27.0" { // this version has no chat
-				stock.do(fmt.Sprintf("history(client.chat.getMessages({ addressId: %q, pageSize: 5 }))", b), &all)
-				wantHistory(t, all, b, "client.chat")
-				stock.do(fmt.Sprintf("client.chat.join({ addressId: %q })", b), nil)
+			if version != "3.27.0" { // 3.27.0 has no client.chat
+				wantHistory(stock, bobAddress,
+					fmt.Sprintf("history(client.chat.getMessages({ addressId: %q, pageSize: 5 }))", bobAddress))
+				stock.do(fmt.Sprintf("client.chat.join({ addressId: %q })", bobAddress), nil)
 			}
 
-			stock.do(fmt.Sprintf("history(client.conversation.getConversationMessages({ addressId: %q, pageSize: 5 }))",
-				b), &all)
-			wantHistory(t, all, b, "client.conversation")
-			stock.do("history(client.conversation.getMessages({ pageSize: 5 }))", &all)
-			wantHistory(t, all, b, "all messages")
-			var names []string
-			stock.do("client.conversation.getConversations().then((page) => page.data.map((c) => c.id))", &names)
-			if !slices.Equal(names, []string{b}) {
-				t.Errorf("the conversations are %q, want %s", names, b)
+			list := fmt.Sprintf("client.conversation.getConversationMessages({ addressId: %q, pageSize: 5 })", bobAddress)
+			wantHistory(stock, bobAddress, "history("+list+")")
+			wantHistory(stock, bobAddress, "history(client.conversation.getMessages({ pageSize: 5 }))")
+			var ids []string
+			stock.do("client.conversation.getConversations().then((page) => page.data.map((c) => c.id))", &ids)
+			if !slices.Equal(ids, []string{bobAddress}) {
+				t.Errorf("the conversations are %q, want only %q", ids, bobAddress)
 			}
-			ours.do(fmt.Sprintf("ours.messages.list(%q, 5).all()", a), &all)
-			wantHistory(t, all, a, "our SDK")
+			wantHistory(ours, adaAddress, fmt.Sprintf("ours.messages.list(%q, 5).all()", adaAddress))
 
-			stock.do(fmt.Sprintf("client.conversation.sendMessage({ addressId: %q, text: 'back' })", b), nil)
+			send("back")
 			ours.wantHeard("back") // our SDK has connected again
 		})
 	}
 }
 
-// wantHistory checks that a list has the 17 messages of TestMessages, newest first.
-func wantHistory(t *testing.T, all []said, conversation, what string) {
-	t.Helper()
-	if len(all) != 17 || all[0].Text != "m14" || all[15].Text != "good day" || all[16].Text != "hello" ||
-		all[0].ConversationID != conversation || all[16].UserName == "" {
-		t.Errorf("%s has the messages %+v, want 17", what, all)
+// wantHistory checks that a promise resolves to the 17 messages of TestMessages, newest first.
+func wantHistory(s sdk, conversation, promise string) {
+	s.Helper()
+	var messages []chatMessage
+	s.do(promise, &messages)
+	if len(messages) != 17 {
+		s.Fatalf("%s returned %d messages, want 17: %+v", promise, len(messages), messages)
+	}
+
+	texts := []string{messages[0].Text, messages[15].Text, messages[16].Text}
+	if want := []string{"m14", "good day", "hello"}; !slices.Equal(texts, want) {
+		s.Errorf("%s: the newest and the two oldest messages are %q, want %q", promise, texts, want)
+	}
+	if got := messages[0].ConversationID; got != conversation {
+		s.Errorf("%s: the newest message has the conversation %q, want %q", promise, got, conversation)
+	}
+	if messages[16].UserName == "" {
+		s.Errorf("%s: the oldest message has no user name", promise)
 	}
 }
 
-// beside returns our SDK, which the same page loads from the server, with a token.
+// beside returns our SDK, which the same page loads from the server and opens with a token.
 func (s sdk) beside(issuer, token string) sdk {
 	s.Helper()
 	s.do(fmt.Sprintf("openOurs(%q, %q)", strings.TrimSuffix(issuer, "/"), token), nil)
@@ -85,7 +97,7 @@ func (s sdk) beside(issuer, token string) sdk {
 	return ours
 }
 
-// wantHeard waits until the last messages that the SDK's listener received are texts.
+// wantHeard waits until the last messages that the SDK's listener received have the given texts.
 func (s sdk) wantHeard(texts ...string) {
 	s.Helper()
 	list := "heard"
