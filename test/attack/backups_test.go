@@ -2,6 +2,7 @@ package attack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,82 +15,69 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-const backupDeadline = time.Minute
-
-// awaitBackups opens the page of backups until no job is running and the page lists the given
-// number of backups.
-func awaitBackups(t *testing.T, b *harness.Browser, want int) (p harness.Page) {
+// awaitBackups opens the dashboard's list of backups until no job is running and the given number
+// of backups is listed. It returns the page.
+func awaitBackups(t *testing.T, b *harness.Browser, want int) (page harness.Page) {
 	t.Helper()
-	harness.Eventually(t, backupDeadline, fmt.Sprint(want, " backups"), func() error {
-		p = b.Open(t, "/dashboard/backups")
-		running := strings.Contains(string(p.Body), `status warn">Running`)
-		if n := strings.Count(string(p.Body), `/check"`); running || n != want {
-			return fmt.Errorf("the page lists %d backups; a job is running: %t", n, running)
+	harness.Eventually(t, time.Minute, fmt.Sprint(want, " backups"), func() error {
+		page = b.Open(t, "/dashboard/backups")
+		if strings.Contains(string(page.Body), `status warn">Running`) {
+			return errors.New("a job is running")
+		}
+		if n := strings.Count(string(page.Body), `/check"`); n != want {
+			return fmt.Errorf("the page lists %d backups, want %d", n, want)
 		}
 		return nil
 	})
-	return p
+	return page
 }
 
-// TestBackupsFromPage shows that an owner of the installation can create and check backups on a
-// page. Each of several concurrent requests creates one backup or none, and a check finds a damaged
-// archive. `selvage backup verify` accepts the backups. Other operators can use none of this.
+// TestBackupsFromPage shows that an owner of the installation can create and check backups on the
+// dashboard. Each of several concurrent requests creates one backup or is refused, and a check finds
+// a damaged archive. "selvage backup verify" accepts the backups. Other operators can neither see
+// nor create backups.
 func TestBackupsFromPage(t *testing.T) {
-	at := t.TempDir()
-	key, dir := filepath.Join(at, "key.txt"), filepath.Join(at, "backups")
-	to, err := exec.Command(harness.Binary(t), "backup", "key", key).Output()
+	temp := t.TempDir()
+	key := filepath.Join(temp, "key.txt")
+	dir := filepath.Join(temp, "backups")
+	recipient, err := exec.Command(harness.Binary(t), "backup", "key", key).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_BACKUP__DIRECTORY=" + dir,
-		"SELVAGE_BACKUP__RECIPIENTS=" + strings.TrimSpace(string(to))}})
+	s := harness.StartConfig(t, harness.Config{Env: []string{
+		"SELVAGE_BACKUP__DIRECTORY=" + dir,
+		"SELVAGE_BACKUP__RECIPIENTS=" + strings.TrimSpace(string(recipient)),
+	}})
 	p := s.NewProject(t)
 	upload(t, p)
 
 	owner := operator(t, p, "owner")
-	page := awaitBackups(t, owner, 1) // the server has created one automatically
+	awaitBackups(t, owner, 1) // the server has created one automatically
 	for _, role := range []string{"owner@" + p.ID, "admin", "viewer"} {
 		b := operator(t, p, role)
 		b.Open(t, "/dashboard/backups").Want(t, 403)
 		b.Open(t, "/dashboard/backups/live").Want(t, 403)
 	}
 
-	// A request from a new page creates a backup unless another backup is being created.
-	const tries = 4
-	results := make([]harness.Page, tries)
-	var all sync.WaitGroup
-	for i := range tries {
-		form := owner.Open(t, "/dashboard/backups")
-		all.Go(func() { results[i] = owner.Submit(t, form, "new-backup", nil) })
-	}
-
-	all.Wait()
-	made := 0
-	for _, r := range results {
-		r.Want(t, 200, 409)
-		if r.Status == 200 {
-			made++
-		}
-	}
-
-	page = awaitBackups(t, owner, 1+made)
-	if made == 0 {
-		t.Error("no request created a backup")
-	}
+	created := requestBackups(t, owner)
+	page := awaitBackups(t, owner, 1+created)
 
 	var events []map[string]any
 	listed := s.Command(t, "", "audit", "list", "--action", "backup.requested", "-o", "json")
-	if err := json.Unmarshal([]byte(listed), &events); err != nil || len(events) != made {
-		t.Errorf("%d backups were requested, and the audit trail has %d (%v)", made, len(events), err)
+	if err := json.Unmarshal([]byte(listed), &events); err != nil {
+		t.Errorf("the list of audit events is not JSON: %v", err)
+	}
+	if len(events) != created {
+		t.Errorf("the audit trail has %d requests for backups, want %d", len(events), created)
 	}
 	s.Command(t, "", "backup", "verify", dir, "--identity", key)
 
 	check := func(want string) {
 		t.Helper()
 		owner.Submit(t, page, "check-0", nil).Want(t, 200)
-		page = awaitBackups(t, owner, 1+made)
+		page = awaitBackups(t, owner, 1+created)
 		if !strings.Contains(string(page.Body), want) {
-			t.Errorf("after a check, the page does not contain %q", want)
+			t.Errorf("after a check, the page did not contain %q", want)
 		}
 	}
 	check("is unchanged since it was created")
@@ -98,15 +86,40 @@ func TestBackupsFromPage(t *testing.T) {
 	check(newest + " is damaged")
 }
 
+// requestBackups requests several backups concurrently, each from a new page, and returns how many
+// were created. The server refuses to create a backup while it creates a different one.
+func requestBackups(t *testing.T, owner *harness.Browser) (created int) {
+	t.Helper()
+	results := make([]harness.Page, 4)
+	var requests sync.WaitGroup
+	for i := range results {
+		form := owner.Open(t, "/dashboard/backups")
+		requests.Go(func() { results[i] = owner.Submit(t, form, "new-backup", nil) })
+	}
+	requests.Wait()
+
+	for _, r := range results {
+		r.Want(t, 200, 409)
+		if r.Status == 200 {
+			created++
+		}
+	}
+	if created == 0 {
+		t.Error("no request created a backup")
+	}
+	return created
+}
+
 // damage inverts the last byte of a file.
 func damage(t *testing.T, file string) {
 	t.Helper()
 	content, err := os.ReadFile(file)
-	if err == nil {
-		content[len(content)-1] ^= 0xff
-		err = os.WriteFile(file, content, 0o600)
-	}
 	if err != nil {
+		t.Fatal(err)
+	}
+
+	content[len(content)-1] ^= 0xff
+	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// connectWith sends signalwire.connect over a new socket. It returns the code of the error,
-// or 0 if there is none.
+// connectWith sends signalwire.connect over a new socket. It returns the code of the error that the
+// server answers, or 0 if the answer is not an error.
 func connectWith(t *testing.T, s *harness.Server, params any) int {
 	t.Helper()
 	socket, status := s.Dial(t)
 	if socket == nil {
-		t.Fatalf("opening a socket returned %d", status)
+		t.Fatalf("opening a socket returned the status %d, want an open socket", status)
 	}
 	defer socket.Abandon()
 
@@ -29,7 +29,8 @@ func withToken(token any) map[string]any {
 	return map[string]any{"authentication": map[string]any{"jwt_token": token}}
 }
 
-// isRefusal reports whether code is the code of an error that refuses to authenticate a socket.
+// isRefusal reports whether an error with this code means that the server did not authenticate the
+// socket.
 func isRefusal(code int) bool {
 	return code == harness.CodeAuthenticationFailed || code == harness.CodeInvalidParams
 }
@@ -40,7 +41,7 @@ func TestJ11RelayTokens(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 	if code := connectWith(t, p.Server, withToken(sat.Token)); code != 0 {
-		t.Fatalf("a SAT returned %d, want no error", code)
+		t.Fatalf("connecting with a SAT returned the error %d, want no error", code)
 	}
 
 	service := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric")
@@ -48,40 +49,41 @@ func TestJ11RelayTokens(t *testing.T) {
 	_, withoutHeader, _ := strings.Cut(sat.Token, ".")
 
 	for name, token := range map[string]any{
-		"refresh token":  sat.RefreshToken,
-		"service token":  serviceToken,
-		"API key":        p.Key,
-		"empty":          "",
-		"null":           nil,
-		"list":           []string{sat.Token},
-		"no header":      withoutHeader,
-		"altered header": "e30." + withoutHeader,
-		"two tokens":     sat.Token + " " + sat.Token,
-		"long":           sat.Token + strings.Repeat("A", 4000),
+		"a refresh token":              sat.RefreshToken,
+		"a service token":              serviceToken,
+		"an API key":                   p.Key,
+		"an empty token":               "",
+		"null":                         nil,
+		"a list":                       []string{sat.Token},
+		"a SAT without its header":     withoutHeader,
+		"a SAT with an altered header": "e30." + withoutHeader,
+		"two SATs":                     sat.Token + " " + sat.Token,
+		"a SAT with more characters":   sat.Token + strings.Repeat("A", 4000),
 	} {
 		if code := connectWith(t, p.Server, withToken(token)); !isRefusal(code) {
-			t.Errorf("%s returned %d, want a refusal", name, code)
+			t.Errorf("connecting with %s returned the error %d, want a refusal", name, code)
 		}
 	}
 
 	foreign := project(t)
 	for name, params := range map[string]any{
-		"another place": map[string]any{"jwt_token": sat.Token},
-		"an API key": map[string]any{
+		"a SAT outside authentication": map[string]any{"jwt_token": sat.Token},
+		"a project and its API key": map[string]any{
 			"authentication": map[string]any{"project": p.ID, "token": p.Key},
 		},
-		"another project": map[string]any{
+		"a SAT and a different project": map[string]any{
 			"authentication": map[string]any{"project": foreign.ID, "jwt_token": sat.Token},
 		},
 	} {
 		if code := connectWith(t, p.Server, params); !isRefusal(code) {
-			t.Errorf("%s returned %d, want a refusal", name, code)
+			t.Errorf("connecting with %s returned the error %d, want a refusal", name, code)
 		}
 	}
 }
 
-// TestF11RelayForeign shows that a socket cannot act for another subscriber. Neither the protocol
-// of that subscriber's socket nor that subscriber's token permits this.
+// TestF11RelayForeign shows that a socket cannot act for another subscriber. A socket that presents
+// the protocol identifier of that subscriber's socket does not. Neither does a socket that
+// authenticates again with that subscriber's token.
 func TestF11RelayForeign(t *testing.T) {
 	p := project(t)
 	ada := p.NewSAT(t, "ada")
@@ -90,7 +92,8 @@ func TestF11RelayForeign(t *testing.T) {
 		return p.CLI(t, "", "subscriber", "show", "--project", p.ID, id)["online"]
 	}
 
-	// If bob's token is used to resume ada's protocol, neither bob's presence nor ada's changes.
+	// Bob connects with the protocol identifier of ada's socket. This changes neither bob's presence
+	// nor ada's.
 	socket, protocol := p.Connect(t, ada.Token, "")
 	socket.Call(t, "subscriber.online", nil)
 	socket.Abandon()
@@ -105,13 +108,14 @@ func TestF11RelayForeign(t *testing.T) {
 	// A socket cannot authenticate again as a different subscriber.
 	address := p.Address(t, ada.SubscriberID)
 	for name, token := range map[string]string{
-		"another's SAT":               ada.Token,
-		"a guest token":               p.NewGuest(t, address).Token,
-		"another subscriber's invite": p.NewInvite(t, ada.Token, address),
+		"ada's SAT":     ada.Token,
+		"a guest token": p.NewGuest(t, address).Token,
+		"ada's invite":  p.NewInvite(t, ada.Token, address),
 	} {
 		r := thief.Call(t, "signalwire.reauthenticate", withToken(token))
 		if r.Code() != harness.CodeValidationFailed {
-			t.Errorf("reauthenticating with %s returned %+v %s, want a failed validation", name, r.Error, r.Result)
+			t.Errorf("reauthenticating with %s returned %+v %s, want the error %d", name, r.Error, r.Result,
+				harness.CodeValidationFailed)
 		}
 	}
 }
@@ -128,20 +132,21 @@ func TestF11RelayUnauthenticated(t *testing.T) {
 	} {
 		r := socket.Call(t, method, withToken(sat.Token))
 		if r.Code() != harness.CodeAuthenticationFailed {
-			t.Errorf("%s before authentication returned %+v %s, want a refusal", method, r.Error, r.Result)
+			t.Errorf("%s before authentication returned %+v %s, want the error %d", method, r.Error, r.Result,
+				harness.CodeAuthenticationFailed)
 		}
 	}
 }
 
-// These constants are the limits for unauthenticated sockets from one address: their number, and
-// how long they may stay open.
+// These constants limit how many unauthenticated sockets one address may have open, and how long
+// such a socket may stay open.
 const (
 	maxSilent      = 200
 	maxSilenceTime = 10 * time.Second
 )
 
-// TestI01Sockets opens sockets that never authenticate. At most 200 of them may be open from one
-// address, and the server closes each after a limited time. The server still answers other clients.
+// TestI01Sockets opens sockets that never authenticate. One address may have at most maxSilent of
+// them open. The server closes them all within a minute, and meanwhile answers other clients.
 func TestI01Sockets(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -152,11 +157,11 @@ func TestI01Sockets(t *testing.T) {
 	began := time.Now()
 	silent := dialUntilRefused(t, s)
 	if len(silent) < maxSilent {
-		t.Errorf("%d silent sockets are open when the next is refused, want %d", len(silent), maxSilent)
+		t.Errorf("%d silent sockets were opened before one was refused, want at least %d", len(silent), maxSilent)
 	}
 	for _, socket := range silent {
 		if n := openWith(silent, socket); n > maxSilent {
-			t.Fatalf("%d silent sockets are open at the same time, want %d at most", n, maxSilent)
+			t.Fatalf("%d silent sockets were open at the same time, want at most %d", n, maxSilent)
 		}
 	}
 
@@ -164,37 +169,38 @@ func TestI01Sockets(t *testing.T) {
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
 	for i, socket := range silent {
 		if code := socket.Closed(); code != harness.ClosedTimeout {
-			t.Fatalf("silent socket %d is closed with %d, want %d", i, code, harness.ClosedTimeout)
+			t.Fatalf("silent socket %d was closed with code %d, want %d", i, code, harness.ClosedTimeout)
 		}
 	}
 
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("silent sockets are closed after %v, want %v", took, maxSilenceTime)
+		t.Errorf("all silent sockets were closed after %v, want at most a minute", took)
 	}
 	p.Connect(t, sat.Token, "")
 }
 
-// A silentSocket never authenticates. It was opened some time between the times asked and opened.
+// A silentSocket never authenticates. The server opened it between the times "dialed" and "opened".
 type silentSocket struct {
 	*harness.Socket
-	asked, opened time.Time
+	dialed, opened time.Time
 }
 
-// openWith returns how many sockets were certainly open when the socket last was opened, including
-// last itself. Another socket counts if it was opened before last was dialed, and if the server
-// could not have closed it yet when last was opened.
-func openWith(sockets []silentSocket, last silentSocket) int {
+// openWith returns how many sockets were certainly open when the newest one was opened, including
+// the newest. An older socket counts if it was opened before the newest was dialed, and if the
+// server could not have closed it yet when the newest was opened.
+func openWith(sockets []silentSocket, newest silentSocket) int {
 	n := 1
-	for _, s := range sockets {
-		if s.opened.Before(last.asked) && last.opened.Sub(s.asked) < maxSilenceTime {
+	for _, older := range sockets {
+		mayBeClosed := newest.opened.Sub(older.dialed) >= maxSilenceTime
+		if older.opened.Before(newest.dialed) && !mayBeClosed {
 			n++
 		}
 	}
 	return n
 }
 
-// dialUntilRefused opens sockets until one is refused. It dials in parallel, so that all sockets
-// are open before the server closes the first one for its silence.
+// dialUntilRefused opens sockets until one is refused. It dials in parallel, in order to open many
+// sockets before the server closes the first one for its silence.
 func dialUntilRefused(t *testing.T, s *harness.Server) []silentSocket {
 	t.Helper()
 
@@ -207,9 +213,9 @@ func dialUntilRefused(t *testing.T, s *harness.Server) []silentSocket {
 	for range 8 {
 		dialing.Go(func() {
 			for !refused.Load() {
-				asked := time.Now()
-				if asked.After(deadline) {
-					t.Error("no socket is refused")
+				dialed := time.Now()
+				if dialed.After(deadline) {
+					t.Error("no socket was refused for a minute")
 					return
 				}
 
@@ -218,13 +224,13 @@ func dialUntilRefused(t *testing.T, s *harness.Server) []silentSocket {
 				if socket == nil {
 					refused.Store(true)
 					if err != nil || status != http.StatusTooManyRequests {
-						t.Errorf("a socket is refused with %d, %v, want 429", status, err)
+						t.Errorf("a socket was refused with the status %d (error %v), want 429", status, err)
 					}
 					return
 				}
 
 				mu.Lock()
-				silent = append(silent, silentSocket{socket, asked, opened})
+				silent = append(silent, silentSocket{socket, dialed, opened})
 				mu.Unlock()
 			}
 		})
@@ -239,7 +245,7 @@ func dialUntilRefused(t *testing.T, s *harness.Server) []silentSocket {
 	return silent
 }
 
-// TestI08RelayLog shows that no token is in the log, even at the debug level.
+// TestI08RelayLog shows that neither a token nor the API key is in the log, even at the debug level.
 func TestI08RelayLog(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug"}})
@@ -261,7 +267,7 @@ func TestI08RelayLog(t *testing.T) {
 
 	log := s.Log()
 	if !strings.Contains(log, `"socket closed"`) {
-		t.Errorf("the log does not mention sockets:\n%s", log)
+		t.Errorf("the log does not contain \"socket closed\":\n%s", log)
 	}
 
 	for name, secret := range map[string]string{
@@ -271,14 +277,14 @@ func TestI08RelayLog(t *testing.T) {
 	} {
 		for _, part := range strings.Split(secret, ".") {
 			if len(part) > 20 && strings.Contains(log, part) {
-				t.Errorf("the %s is in the log", name)
+				t.Errorf("the log contains the %s, or a part of it", name)
 			}
 		}
 	}
 }
 
-// TestF05Messages shows that a socket stays open after malformed and deeply nested messages. A
-// message of one MiB is refused, and the server still answers other clients.
+// TestF05Messages shows that a socket stays open after unusual messages, such as deeply nested
+// ones. A message larger than one MiB closes the socket, and the server still answers other clients.
 func TestF05Messages(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
@@ -309,7 +315,7 @@ func TestF05Messages(t *testing.T) {
 	socket, _ := p.Connect(t, sat.Token, "")
 	large := `"` + strings.Repeat("a", 1<<20) + `"`
 	if err := socket.Send(large); err == nil && socket.Closed() == 0 {
-		t.Error("a message of a MiB is accepted")
+		t.Error("a message larger than 1 MiB was accepted, want the socket to be closed")
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
 }
