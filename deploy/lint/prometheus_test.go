@@ -18,8 +18,11 @@ import (
 func exposed(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../cmd/selvage/internal/server/metrics*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no sources of metrics: %v", err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		t.Fatal("no file of the server is named metrics*.go")
 	}
 	mail, err := filepath.Glob("../../cmd/selvage/internal/server/mail*.go")
 	if err != nil {
@@ -28,59 +31,60 @@ func exposed(t *testing.T) map[string]bool {
 
 	names := make(map[string]bool)
 	whole := regexp.MustCompile(`"(selvage_[a-z_]+[a-z])"`)
-	ofDatabase := regexp.MustCompile(`newDatabaseMetric\("([a-z_]+)"`)
-	ofDeliverer := regexp.MustCompile(`watchDeliverer\("([a-z]+)"`)
-	for _, f := range append(files, mail...) {
-		source, err := os.ReadFile(f)
+	databaseMetric := regexp.MustCompile(`newDatabaseMetric\("([a-z_]+)"`)
+	deliverer := regexp.MustCompile(`watchDeliverer\("([a-z]+)"`)
+	for _, file := range append(files, mail...) {
+		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range whole.FindAllSubmatch(source, -1) {
-			names[string(m[1])] = true
+		for _, match := range whole.FindAllSubmatch(source, -1) {
+			names[string(match[1])] = true
 		}
-		for _, m := range ofDatabase.FindAllSubmatch(source, -1) {
-			names["selvage_database_"+string(m[1])] = true
+		for _, match := range databaseMetric.FindAllSubmatch(source, -1) {
+			names["selvage_database_"+string(match[1])] = true
 		}
-		for _, m := range ofDeliverer.FindAllSubmatch(source, -1) {
-			names["selvage_"+string(m[1])+"_queue"] = true
-			names["selvage_"+string(m[1])+"_queue_age_seconds"] = true
+		for _, match := range deliverer.FindAllSubmatch(source, -1) {
+			queue := "selvage_" + string(match[1]) + "_queue"
+			names[queue] = true
+			names[queue+"_age_seconds"] = true
 		}
 	}
 	return names
 }
 
-// others matches metrics that Prometheus and its client library create.
-var others = regexp.MustCompile(`^(up|go_goroutines|process_(cpu_seconds_total|resident_memory_bytes))$`)
+// foreignMetrics matches metrics that Prometheus and its client library create.
+var foreignMetrics = regexp.MustCompile(`^(up|go_goroutines|process_(cpu_seconds_total|resident_memory_bytes))$`)
 
 // checkExpression checks that expr can be parsed and uses only metrics that exist.
 func checkExpression(t *testing.T, names map[string]bool, where, expr string) {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
-		t.Errorf("%s: %v in %s", where, err, expr)
+		t.Errorf("%s: parsing the expression %s: %v", where, expr, err)
 		return
 	}
 
 	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
-		v, ok := n.(*parser.VectorSelector)
+		selector, ok := n.(*parser.VectorSelector)
 		if !ok {
 			return nil
 		}
-		name := v.Name
+		name := selector.Name
 		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
-			if base, cut := strings.CutSuffix(name, suffix); cut && names[base] {
-				name = base
+			if histogram, cut := strings.CutSuffix(name, suffix); cut && names[histogram] {
+				name = histogram
 			}
 		}
-		if !names[name] && !others.MatchString(name) {
-			t.Errorf("%s: the server has no metric %s", where, v.Name)
+		if !names[name] && !foreignMetrics.MatchString(name) {
+			t.Errorf("%s: neither the server nor Prometheus has the metric %s", where, selector.Name)
 		}
 		return nil
 	})
 }
 
-// TestAlerts checks the rules with Prometheus' own code. It also checks that each rule has a
-// summary, a reason and a severity.
+// TestAlerts checks the alerting rules with Prometheus' own code. It also checks that each rule has
+// a summary, a reason and a severity.
 func TestAlerts(t *testing.T) {
 	const file = "../prometheus/alerts.yaml"
 	groups, errs := rulefmt.ParseFile(file, false, model.UTF8Validation, parser.NewParser(parser.Options{}),
@@ -90,59 +94,77 @@ func TestAlerts(t *testing.T) {
 	}
 
 	names := exposed(t)
-	for _, g := range groups.Groups {
-		for _, r := range g.Rules {
-			checkExpression(t, names, r.Alert, r.Expr)
-			if r.Annotations["reason"] == "" || r.Annotations["summary"] == "" || r.Labels["severity"] == "" {
-				t.Errorf("%s lacks a summary, a reason or a severity", r.Alert)
+	for _, group := range groups.Groups {
+		for _, rule := range group.Rules {
+			checkExpression(t, names, rule.Alert, rule.Expr)
+			for _, annotation := range []string{"reason", "summary"} {
+				if rule.Annotations[annotation] == "" {
+					t.Errorf("%s has no annotation %q", rule.Alert, annotation)
+				}
+			}
+			if rule.Labels["severity"] == "" {
+				t.Errorf("%s has no severity", rule.Alert)
 			}
 		}
 	}
 }
 
-// TestDashboard checks the queries of the Grafana dashboard, and that its panels do not overlap.
+// TestDashboard checks the queries of the Grafana dashboard. It also checks that the panels have
+// different IDs, do not overlap and fit on the page.
 func TestDashboard(t *testing.T) {
 	raw, err := os.ReadFile("../grafana/selvage.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	type place struct{ X, Y, W, H int }
-	var d struct {
-		UID    string
-		Panels []struct {
-			ID          int
-			Type, Title string
-			GridPos     place
-			Targets     []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal(raw, &d); err != nil {
+	var dashboard struct{ Panels []panel }
+	if err := json.Unmarshal(raw, &dashboard); err != nil {
 		t.Fatal(err)
 	}
 
-	names, ids, taken := exposed(t), make(map[int]bool), make(map[[2]int]string)
-	for _, p := range d.Panels {
+	names := exposed(t)
+	// Grafana replaces its variables before Prometheus parses a query.
+	variables := strings.NewReplacer("$__rate_interval", "5m", "$job", "selvage", "$instance", ".*")
+	ids := make(map[int]bool)
+	cells := make(map[[2]int]string)
+	for _, p := range dashboard.Panels {
 		if ids[p.ID] {
-			t.Errorf("two panels have the id %d", p.ID)
+			t.Errorf("two panels have the ID %d", p.ID)
 		}
 		ids[p.ID] = true
-		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				if other := taken[[2]int{x, y}]; other != "" || x >= 24 {
-					t.Errorf("%s overlaps %q or leaves the page", p.Title, other)
-				}
-				taken[[2]int{x, y}] = p.Title
-			}
-		}
+		p.occupy(t, cells)
 
 		if p.Type != "row" && len(p.Targets) == 0 {
 			t.Errorf("%s has no query", p.Title)
 		}
-		for _, q := range p.Targets {
-			// Grafana replaces its variables before Prometheus parses the query.
-			expr := strings.NewReplacer("$__rate_interval", "5m", "$job", "selvage", "$instance", ".*").Replace(q.Expr)
-			checkExpression(t, names, p.Title, expr)
+		for _, query := range p.Targets {
+			checkExpression(t, names, p.Title, variables.Replace(query.Expr))
+		}
+	}
+}
+
+// A panel is a panel of a Grafana dashboard. Its position and size are numbers of cells.
+type panel struct {
+	ID          int
+	Type, Title string
+	GridPos     struct{ X, Y, W, H int }
+	Targets     []struct{ Expr string }
+}
+
+// occupy adds the panel's title at its cells, which must be free. The dashboard is 24 cells wide.
+func (p panel) occupy(t *testing.T, cells map[[2]int]string) {
+	t.Helper()
+	place := p.GridPos
+	if place.X+place.W > 24 {
+		t.Errorf("%s ends at column %d, want at most 24", p.Title, place.X+place.W)
+	}
+	for x := place.X; x < place.X+place.W; x++ {
+		for y := place.Y; y < place.Y+place.H; y++ {
+			cell := [2]int{x, y}
+			if other := cells[cell]; other != "" {
+				t.Errorf("%s overlaps %s", p.Title, other)
+			}
+			cells[cell] = p.Title
 		}
 	}
 }
