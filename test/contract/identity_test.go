@@ -11,6 +11,24 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
+// A probe is a request and the status that it must get.
+type probe struct {
+	status int
+	query  string
+	opts   []harness.Option
+}
+
+// wantStatus returns a probe without a query.
+func wantStatus(status int, opts ...harness.Option) probe {
+	return probe{status: status, opts: opts}
+}
+
+// withQuery returns the probe with a query.
+func (p probe) withQuery(query string) probe {
+	p.query = query
+	return p
+}
+
 // TestIdentity shows that every operation of the identity provider returns all its documented
 // statuses.
 func TestIdentity(t *testing.T) {
@@ -23,111 +41,131 @@ func TestIdentity(t *testing.T) {
 	machine := w.NewClient(t, "service", "--scope", "Voice")
 	web := w.NewClient(t, "web")
 
-	request := func(pairs ...string) string { return with(c.NewFlow("openid").Query, pairs...).Encode() }
+	authorization := func(pairs ...string) string { return with(c.NewFlow("openid").Query, pairs...).Encode() }
 	big := strings.Repeat("x", 64<<10)
 	basic := harness.Basic(machine.ID, machine.Secret)
+	wrongBasic := harness.Basic(machine.ID, "wrong")
 	form := func(pairs ...string) harness.Option { return harness.Form(with(url.Values{}, pairs...)) }
 	text := harness.Body("text/plain", []byte("x"))
-	etag := func(path string) harness.Option {
-		return harness.Header("If-None-Match", w.Get(t, path).Want(t, 200).Header.Get("ETag"))
-	}
-
-	// A try is a request and the status that it must get.
-	type try struct {
-		status int
-		query  string
-		opts   []harness.Option
-	}
-	authenticated := func(field string) []try {
-		return []try{
-			{200, "", []harness.Option{basic, form(field, "x")}},
-			{400, "a=b", []harness.Option{basic, form(field, "x")}},
-			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"), form(field, "x")}},
-			{413, "", []harness.Option{basic, form(field, big)}}, {415, "", []harness.Option{basic, text}},
+	authenticated := func(field string) []probe {
+		return []probe{
+			wantStatus(200, basic, form(field, "x")),
+			wantStatus(400, basic, form(field, "x")).withQuery("a=b"),
+			wantStatus(401, wrongBasic, form(field, "x")),
+			wantStatus(413, basic, form(field, big)),
+			wantStatus(415, basic, text),
 		}
 	}
-
-	userinfo := []try{
-		{200, "", []harness.Option{harness.Bearer(tokens.AccessToken)}}, {401, "", nil},
-		{401, "", []harness.Option{harness.Bearer("made-up")}},
-		{403, "", []harness.Option{w.who["service"]}},
+	userinfo := []probe{
+		wantStatus(200, harness.Bearer(tokens.AccessToken)),
+		wantStatus(401),
+		wantStatus(401, harness.Bearer("made-up")),
+		wantStatus(403, w.who["service"]),
 	}
-	document := func(path string) []try { return []try{{200, "", nil}, {304, "", []harness.Option{etag(path)}}} }
+	document := func(path string) []probe {
+		etag := w.Get(t, path).Want(t, 200).Header.Get("ETag")
+		return []probe{wantStatus(200), wantStatus(304, harness.Header("If-None-Match", etag))}
+	}
 
-	big128 := harness.Body("application/json", []byte(`{"client_name":"`+strings.Repeat("x", 129<<10)+`"}`))
+	bigName := harness.Body("application/json", []byte(`{"client_name":"`+strings.Repeat("x", 129<<10)+`"}`))
 	initial := w.initialToken(t)
 	app := map[string]any{"redirect_uris": []string{harness.RedirectURI}}
 	registered, manage := w.registration(t, initial)
-	deleted, last := w.registration(t, initial)
+	deleted, manageDeleted := w.registration(t, initial)
 	full := map[string]any{"client_id": registered, "redirect_uris": []string{harness.RedirectURI}}
-	bodies := func(as harness.Option, success int, body any) []try {
-		return []try{{success, "", []harness.Option{as, harness.JSON(body)}},
-			{400, "", []harness.Option{as, harness.JSON(map[string]any{"redirect_uris": "x"})}},
-			{401, "", []harness.Option{harness.Bearer("made-up"), harness.JSON(body)}},
-			{413, "", []harness.Option{as, big128}}, {415, "", []harness.Option{as, text}}}
+	registration := func(caller harness.Option, success int, body any) []probe {
+		return []probe{
+			wantStatus(success, caller, harness.JSON(body)),
+			wantStatus(400, caller, harness.JSON(map[string]any{"redirect_uris": "x"})),
+			wantStatus(401, harness.Bearer("made-up"), harness.JSON(body)),
+			wantStatus(413, caller, bigName),
+			wantStatus(415, caller, text),
+		}
 	}
 
-	tries := map[string][]try{
-		"registerClient":  bodies(initial, 201, app),
-		"getRegistration": {{200, "", []harness.Option{manage}}, {401, "", nil}},
-		"putRegistration": bodies(manage, 200, full),
-		// A token of a deleted client is refused like any wrong token.
-		"deleteRegistration": {{401, "", []harness.Option{initial}}, {204, "", []harness.Option{last}},
-			{401, "", []harness.Option{last}}},
+	endedLogin := url.Values{
+		"id_token_hint":            {ended.IDToken},
+		"post_logout_redirect_uri": {harness.RedirectURI},
+	}
+	probes := map[string][]probe{
+		"registerClient":  registration(initial, 201, app),
+		"getRegistration": {wantStatus(200, manage), wantStatus(401)},
+		"putRegistration": registration(manage, 200, full),
+		"deleteRegistration": {
+			wantStatus(401, initial),
+			wantStatus(204, manageDeleted),
+			wantStatus(401, manageDeleted), // the token of a deleted client is refused like any wrong token
+		},
 		"getOpenidConfiguration":         document("/.well-known/openid-configuration"),
 		"getAuthorizationServerMetadata": document("/.well-known/oauth-authorization-server"),
 		"getJwks":                        document("/oauth/jwks"),
-		"authorize": {{303, request(), nil},
-			{200, request("response_mode", "form_post", "prompt", "none"), nil},
-			{303, request("scope", ""), nil}, {400, request("redirect_uri", "https://other.example/"), nil},
-			{414, request("state", big[:17<<10]), nil}},
-		"authorizeByPost": {{303, "", []harness.Option{harness.Form(c.NewFlow("openid").Query)}},
-			{400, "a=b", []harness.Option{form("a", "b")}},
-			{413, "", []harness.Option{form("state", big)}}, {415, "", []harness.Option{text}}},
-		"checkSession": {{200, "", nil}},
-		"endSession": {{200, "", nil},
-			{303, url.Values{"id_token_hint": {ended.IDToken},
-				"post_logout_redirect_uri": {harness.RedirectURI}}.Encode(), nil}, {400, "client_id=unknown", nil}},
-		"endSessionByPost": {{303, "", []harness.Option{form("client_id", c.ID)}},
-			{400, "", []harness.Option{harness.Body("application/x-www-form-urlencoded", []byte("%zz"))}}},
-		"token": {{200, "", []harness.Option{basic,
-			form("grant_type", "client_credentials", "scope", "Voice")}},
-			{400, "", []harness.Option{basic, form("grant_type", "password")}},
-			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"),
-				form("grant_type", "client_credentials")}},
-			{413, "", []harness.Option{basic, form("grant_type", big)}}, {415, "", []harness.Option{basic, text}}},
-		"authorizeDevice": {{200, "", []harness.Option{form("client_id", device.ID, "scope", "openid")}},
-			{400, "", []harness.Option{form("client_id", device.ID, "scope", "nonsense")}},
-			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"), form("scope", "openid")}},
-			{413, "", []harness.Option{form("client_id", device.ID, "scope", big)}},
-			{415, "", []harness.Option{text}}},
+		"authorize": {
+			wantStatus(303).withQuery(authorization()),
+			wantStatus(200).withQuery(authorization("response_mode", "form_post", "prompt", "none")),
+			wantStatus(303).withQuery(authorization("scope", "")),
+			wantStatus(400).withQuery(authorization("redirect_uri", "https://other.example/")),
+			wantStatus(414).withQuery(authorization("state", big[:17<<10])),
+		},
+		"authorizeByPost": {
+			wantStatus(303, harness.Form(c.NewFlow("openid").Query)),
+			wantStatus(400, form("a", "b")).withQuery("a=b"),
+			wantStatus(413, form("state", big)),
+			wantStatus(415, text),
+		},
+		"checkSession": {wantStatus(200)},
+		"endSession": {
+			wantStatus(200),
+			wantStatus(303).withQuery(endedLogin.Encode()),
+			wantStatus(400).withQuery("client_id=unknown"),
+		},
+		"endSessionByPost": {
+			wantStatus(303, form("client_id", c.ID)),
+			wantStatus(400, harness.Body("application/x-www-form-urlencoded", []byte("%zz"))),
+		},
+		"token": {
+			wantStatus(200, basic, form("grant_type", "client_credentials", "scope", "Voice")),
+			wantStatus(400, basic, form("grant_type", "password")),
+			wantStatus(401, wrongBasic, form("grant_type", "client_credentials")),
+			wantStatus(413, basic, form("grant_type", big)),
+			wantStatus(415, basic, text),
+		},
+		"authorizeDevice": {
+			wantStatus(200, form("client_id", device.ID, "scope", "openid")),
+			wantStatus(400, form("client_id", device.ID, "scope", "nonsense")),
+			wantStatus(401, wrongBasic, form("scope", "openid")),
+			wantStatus(413, form("client_id", device.ID, "scope", big)),
+			wantStatus(415, text),
+		},
 		"pushAuthorizationRequest": {
-			{201, "", []harness.Option{harness.Basic(web.ID, web.Secret), harness.Form(web.NewFlow("openid").Query)}},
-			{400, "", []harness.Option{basic, form("response_type", "code")}},
-			{401, "", []harness.Option{harness.Basic(web.ID, "wrong"), form("response_type", "code")}},
-			{413, "", []harness.Option{basic, form("state", big)}}, {415, "", []harness.Option{basic, text}}},
-		"introspect":  authenticated("token"),
-		"revoke":      authenticated("token"),
-		"getUserinfo": userinfo,
-		"postUserinfo": append([]try{{200, "", []harness.Option{form("access_token", tokens.AccessToken)}}},
-			userinfo...),
+			wantStatus(201, harness.Basic(web.ID, web.Secret), harness.Form(web.NewFlow("openid").Query)),
+			wantStatus(400, basic, form("response_type", "code")),
+			wantStatus(401, harness.Basic(web.ID, "wrong"), form("response_type", "code")),
+			wantStatus(413, basic, form("state", big)),
+			wantStatus(415, basic, text),
+		},
+		"introspect":   authenticated("token"),
+		"revoke":       authenticated("token"),
+		"getUserinfo":  userinfo,
+		"postUserinfo": append([]probe{wantStatus(200, form("access_token", tokens.AccessToken))}, userinfo...),
 	}
 
 	for _, op := range w.operations("Identity") {
 		t.Run(op.OperationID, func(t *testing.T) {
+			id := registered
+			if op.OperationID == "deleteRegistration" {
+				id = deleted
+			}
+			path := strings.ReplaceAll(op.path, "{client_id}", id)
 			seen := make(map[string]bool)
-			for _, try := range tries[op.OperationID] {
-				target := strings.ReplaceAll(op.path, "{client_id}", registered)
-				if op.OperationID == "deleteRegistration" {
-					target = strings.ReplaceAll(op.path, "{client_id}", deleted)
+			for _, attempt := range probes[op.OperationID] {
+				target := path
+				if attempt.query != "" {
+					target += "?" + attempt.query
 				}
-				if try.query != "" {
-					target += "?" + try.query
-				}
-				a := w.Do(t, op.method, target, try.opts...)
+				a := w.Do(t, op.method, target, attempt.opts...)
 				seen[strconv.Itoa(a.Status)] = true
-				if a.Status != try.status {
-					t.Errorf("%s %.200s = %d %.300s, want %d", op.method, target, a.Status, a.Body, try.status)
+				if a.Status != attempt.status {
+					t.Errorf("%s %.200s = %d %.300s, want %d", op.method, target, a.Status, a.Body, attempt.status)
 				}
 			}
 
@@ -139,8 +177,8 @@ func TestIdentity(t *testing.T) {
 		})
 	}
 
-	if got := w.Get(t, "//.well-known/openid-configuration"); got.Status != http.StatusOK {
-		t.Errorf("discovery after a double slash = %d, want 200", got.Status)
+	if a := w.Get(t, "//.well-known/openid-configuration"); a.Status != http.StatusOK {
+		t.Errorf("GET of the OpenID configuration with a double slash = %d, want 200", a.Status)
 	}
 }
 
@@ -151,6 +189,7 @@ func (w *world) initialToken(t *testing.T) harness.Option {
 	return harness.Bearer(w.initialSecret(t))
 }
 
+// initialSecret permits registrations in the project, and returns an initial access token.
 func (w *world) initialSecret(t *testing.T) string {
 	t.Helper()
 	w.CLI(t, "", "project", "update", w.ID, "--client-registration", "token")
@@ -161,17 +200,20 @@ func (w *world) initialSecret(t *testing.T) string {
 // token.
 func (w *world) registration(t *testing.T, initial harness.Option) (id string, manage harness.Option) {
 	t.Helper()
-	made := w.Post(t, "/oauth/register", initial,
-		harness.JSON(map[string]any{"redirect_uris": []string{harness.RedirectURI}})).Want(t, 201).Object(t)
-	return made["client_id"].(string), harness.Bearer(made["registration_access_token"].(string))
+	app := map[string]any{"redirect_uris": []string{harness.RedirectURI}}
+	client := w.Post(t, "/oauth/register", initial, harness.JSON(app)).Want(t, 201).Object(t)
+	return client["client_id"].(string), harness.Bearer(client["registration_access_token"].(string))
 }
 
-// with sets pairs of names and values; an empty value removes the name.
+// with sets pairs of names and values in v, and returns v. An empty value removes the name.
 func with(v url.Values, pairs ...string) url.Values {
-	for i := 0; i < len(pairs); i += 2 {
-		if v.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
-			v.Del(pairs[i])
+	for pair := range slices.Chunk(pairs, 2) {
+		name, value := pair[0], pair[1]
+		if value == "" {
+			v.Del(name)
+			continue
 		}
+		v.Set(name, value)
 	}
 	return v
 }
