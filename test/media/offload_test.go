@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,19 +37,23 @@ http {
 }
 `
 
-// documented returns the location block of the manual for a media directory.
+// documented returns the location block that the manual shows, with a different media directory.
 func documented(t *testing.T, dir string) string {
 	t.Helper()
 	manual, err := os.ReadFile("../../docs/high-availability.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := strings.Index(string(manual), "    location /selvage-media/ {")
-	to := strings.Index(string(manual[max(from, 0):]), "\n    }")
-	if from < 0 || to < 0 {
-		t.Fatal("docs/high-availability.md has no location /selvage-media/")
+	const begin, end = "    location /selvage-media/ {", "\n    }"
+	_, rest, found := strings.Cut(string(manual), begin)
+	if !found {
+		t.Fatalf("docs/high-availability.md does not contain %q", begin)
 	}
-	return strings.Replace(string(manual[from:from+to+6]), "/srv/recordings/", dir+"/", 1)
+	settings, _, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatalf("the location /selvage-media/ in docs/high-availability.md does not end with %q", end)
+	}
+	return begin + strings.Replace(settings, "/srv/recordings/", dir+"/", 1) + end
 }
 
 // TestNginxSendsFiles shows that nginx, configured as in the manual, sends whole files. The server
@@ -61,21 +66,23 @@ func TestNginxSendsFiles(t *testing.T) {
 	wav := harness.ReadSpeech(t)
 
 	sid := p.Upload(t, wav)
-	path := front + p.LaML("/Recordings/"+sid)
+	path := p.LaML("/Recordings/" + sid)
 
-	get := func(method, end string, opts ...harness.Option) harness.Answer {
+	request := func(method, path string, opts ...harness.Option) harness.Answer {
 		t.Helper()
-		a, err := s.TryURL(method, path+end, opts...)
+		a, err := s.TryURL(method, front+path, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
 
-	whole := get("GET", ".wav")
-	if whole.Status != 200 || !bytes.Equal(whole.Body, wav) ||
-		!strings.HasPrefix(whole.Header.Get("Server"), "nginx") {
-		t.Fatalf("GET through nginx = %d with %d bytes, want the file", whole.Status, len(whole.Body))
+	whole := request("GET", path+".wav").Want(t, 200)
+	if !bytes.Equal(whole.Body, wav) {
+		t.Fatalf("GET through nginx returned %d bytes, want the %d bytes of the file", len(whole.Body), len(wav))
+	}
+	if server := whole.Header.Get("Server"); !strings.HasPrefix(server, "nginx") {
+		t.Fatalf("the file comes from the server %q, want nginx", server)
 	}
 
 	for name, want := range map[string]string{
@@ -89,41 +96,46 @@ func TestNginxSendsFiles(t *testing.T) {
 		"Access-Control-Allow-Origin":  "*",
 		"Cache-Control":                "public, max-age=300, must-revalidate",
 		"Accept-Ranges":                "bytes",
-		"X-Accel-Redirect":             "",
 	} {
-		if got := whole.Header.Values(name); fmt.Sprint(got) != fmt.Sprint([]string{want}) &&
-			(want != "" || len(got) != 0) {
-			t.Errorf("nginx returns the header %s: %q, want %q", name, got, want)
+		if got := whole.Header.Values(name); !slices.Equal(got, []string{want}) {
+			t.Errorf("nginx returned the header %s: %q, want %q", name, got, want)
 		}
+	}
+	if got := whole.Header.Get("X-Accel-Redirect"); got != "" {
+		t.Errorf("nginx returned the header X-Accel-Redirect: %q, want none", got)
 	}
 
 	etag := whole.Header.Get("ETag")
-	if a := get("GET", "", harness.Header("Range", "bytes=100-199"),
-		harness.Header("If-Range", etag)); a.Status != 206 || !bytes.Equal(a.Body, wav[100:200]) {
-		t.Errorf("a range through nginx = %d with %d bytes, want 206 with the range", a.Status, len(a.Body))
+	if etag == "" {
+		t.Error("nginx returned no ETag")
+	}
+	part := request("GET", path, harness.Header("Range", "bytes=100-199"), harness.Header("If-Range", etag))
+	part.Want(t, 206)
+	if !bytes.Equal(part.Body, wav[100:200]) {
+		t.Errorf("a range through nginx has %d bytes, want the 100 bytes of the range", len(part.Body))
+	}
+	request("GET", path+".wav", harness.Header("If-None-Match", etag)).Want(t, 304)
+
+	head := request("HEAD", path+".wav").Want(t, 200)
+	if got, want := head.Header.Get("Content-Length"), fmt.Sprint(len(wav)); got != want {
+		t.Errorf("HEAD through nginx returned Content-Length %q, want %q", got, want)
 	}
 
-	if a := get("GET", ".wav", harness.Header("If-None-Match", etag)); a.Status != 304 || etag == "" {
-		t.Errorf("If-None-Match %s = %d, want 304", etag, a.Status)
+	mp3 := request("GET", path+".mp3").Want(t, 200)
+	if got := mp3.Header.Get("Content-Type"); got != "audio/mpeg" {
+		t.Errorf("an MP3 through nginx has Content-Type %q, want audio/mpeg", got)
 	}
-	if a := get("HEAD", ".wav"); a.Status != 200 || a.Header.Get("Content-Length") != fmt.Sprint(len(wav)) {
-		t.Errorf("HEAD through nginx = %d, Content-Length %s, want the file's length", a.Status,
-			a.Header.Get("Content-Length"))
-	}
-
-	if a := get("GET", ".mp3"); a.Status != 200 || a.Header.Get("Content-Type") != "audio/mpeg" ||
-		a.Header.Get("Content-Length") != fmt.Sprint(len(a.Body)) {
-		t.Errorf("MP3 through nginx = %d %s with %d bytes, want an MP3", a.Status, a.Header.Get("Content-Type"),
-			len(a.Body))
+	if got, want := mp3.Header.Get("Content-Length"), fmt.Sprint(len(mp3.Body)); got != want {
+		t.Errorf("an MP3 through nginx has Content-Length %q, want %q", got, want)
 	}
 
-	if a, err := s.TryURL("GET", front+"/selvage-media/"+sid[:6]+"/"+sid); err != nil || a.Status != 404 {
-		t.Errorf("the location of the files from outside = %d, %v, want 404", a.Status, err)
-	}
+	// Clients cannot request the location of the files.
+	request("GET", "/selvage-media/"+sid[:6]+"/"+sid).Want(t, 404)
 
-	p.Do(t, "DELETE", p.LaML("/Recordings/"+sid), p.Basic()).Want(t, http.StatusNoContent)
-	if a := get("GET", ".wav"); a.Status != 404 || a.Object(t)["code"] != 20404.0 {
-		t.Errorf("after DELETE = %d %s, want 404", a.Status, a.Body)
+	p.Do(t, "DELETE", path, p.Basic()).Want(t, http.StatusNoContent)
+	gone := request("GET", path+".wav").Want(t, 404)
+	if code := gone.Object(t)["code"]; code != 20404.0 {
+		t.Errorf("a deleted recording returned the code %v, want 20404", code)
 	}
 }
 

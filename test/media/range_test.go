@@ -8,33 +8,33 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestRangesMakeTheWhole shows that the ranges of a recording, in several sizes, together are the
-// whole file.
+// TestRangesMakeTheWhole requests a recording in consecutive ranges of the same size, for several
+// sizes. Together the ranges are the whole file.
 func TestRangesMakeTheWhole(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)
 	path := p.LaML("/Recordings/" + p.Upload(t, wav) + ".wav")
 	for _, size := range []int{1, 43, 44, 4096, 65537, len(wav) + 1} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			var got []byte
-			for from := 0; from < len(wav); from += size {
-				if size < 44 && from > 2*44 { // only the header is fetched in tiny ranges
-					got = append(got, wav[from:]...)
+			var whole []byte
+			for start := 0; start < len(wav); start += size {
+				if size < 44 && start > 2*44 { // only the header is fetched in tiny ranges
+					whole = append(whole, wav[start:]...)
 					break
 				}
 
-				a := p.Get(t, path, harness.Header(
-					"Range", fmt.Sprintf("bytes=%d-%d", from, from+size-1))).Want(t, 206)
-				last := min(from+size, len(wav)) - 1
-				if got, want := a.Header.Get("Content-Range"),
-					fmt.Sprintf("bytes %d-%d/%d", from, last, len(wav)); got != want {
+				header := harness.Header("Range", fmt.Sprintf("bytes=%d-%d", start, start+size-1))
+				a := p.Get(t, path, header).Want(t, 206)
+				last := min(start+size, len(wav)) - 1
+				want := fmt.Sprintf("bytes %d-%d/%d", start, last, len(wav))
+				if got := a.Header.Get("Content-Range"); got != want {
 					t.Fatalf("Content-Range = %q, want %q", got, want)
 				}
-				got = append(got, a.Body...)
+				whole = append(whole, a.Body...)
 			}
 
-			if !bytes.Equal(got, wav) {
-				t.Errorf("the ranges of %d bytes do not make up the whole file", size)
+			if !bytes.Equal(whole, wav) {
+				t.Errorf("the ranges of %d bytes did not make up the whole file", size)
 			}
 		})
 	}
@@ -47,36 +47,46 @@ func TestRangeForms(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)
 	path := p.LaML("/Recordings/" + p.Upload(t, wav) + ".wav")
-	n := len(wav)
+	length := len(wav)
 
 	tests := []struct {
 		header string
 		status int
-		want   []byte
+		body   []byte // not checked if nil
 	}{
-		{"bytes=0-", 206, wav},
-		{"bytes=-100", 206, wav[n-100:]},
-		{fmt.Sprintf("bytes=%d-", n-1), 206, wav[n-1:]},
-		{fmt.Sprintf("bytes=%d-", n), 416, nil},
-		{"lines=1-2", 200, wav}, // unknown units are ignored (RFC 9110, section 14.2)
+		{header: "bytes=0-", status: 206, body: wav},
+		{header: "bytes=-100", status: 206, body: wav[length-100:]},
+		{header: fmt.Sprintf("bytes=%d-", length-1), status: 206, body: wav[length-1:]},
+		{header: fmt.Sprintf("bytes=%d-", length), status: 416},
+		{header: "lines=1-2", status: 200, body: wav}, // unknown units are ignored (RFC 9110, section 14.2)
 	}
 
 	for _, tt := range tests {
 		a := p.Get(t, path, harness.Header("Range", tt.header))
-		if a.Status != tt.status || (tt.want != nil && !bytes.Equal(a.Body, tt.want)) {
-			t.Errorf("Range %q = %d with %d bytes, want %d with %d", tt.header, a.Status, len(a.Body),
-				tt.status, len(tt.want))
+		if a.Status != tt.status {
+			t.Errorf("Range %q = %d, want %d", tt.header, a.Status, tt.status)
+		}
+		if tt.body != nil && !bytes.Equal(a.Body, tt.body) {
+			t.Errorf("Range %q returned %d bytes, want the %d bytes of the range", tt.header, len(a.Body), len(tt.body))
 		}
 	}
 
 	head := p.Do(t, "HEAD", path).Want(t, 200)
-	if got := head.Header.Get("Content-Length"); got != fmt.Sprint(n) || len(head.Body) != 0 {
-		t.Errorf("HEAD has Content-Length %s and %d bytes, want %d and none", got, len(head.Body), n)
+	if got, want := head.Header.Get("Content-Length"), fmt.Sprint(length); got != want {
+		t.Errorf("Content-Length = %q, want %q", got, want)
+	}
+	if len(head.Body) != 0 {
+		t.Errorf("HEAD returned %d bytes, want none", len(head.Body))
 	}
 	if got := head.Header.Get("Accept-Ranges"); got != "bytes" {
 		t.Errorf("Accept-Ranges = %q, want bytes", got)
 	}
-	if etag := head.Header.Get("ETag"); etag == "" || etag != p.Get(t, path).Header.Get("ETag") {
-		t.Errorf("ETag = %q, want the same for HEAD and GET", etag)
+
+	etag := p.Get(t, path).Header.Get("ETag")
+	if etag == "" {
+		t.Error("GET returned no ETag")
+	}
+	if got := head.Header.Get("ETag"); got != etag {
+		t.Errorf("HEAD returned the ETag %q, want %q as for GET", got, etag)
 	}
 }
