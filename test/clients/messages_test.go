@@ -32,7 +32,8 @@ func TestMessages(t *testing.T) {
 			ours := stock.beside(s.Issuer(), visitor{p, bob}.token(t))
 			send := func(text string) {
 				t.Helper()
-				stock.do(fmt.Sprintf("client.conversation.sendMessage({ addressId: %q, text: %q })", bobAddress, text), nil)
+				call := "client.conversation.sendMessage({ addressId: %q, text: %q })"
+				stock.do(fmt.Sprintf(call, bobAddress, text), nil)
 			}
 
 			send("hello")
@@ -51,8 +52,8 @@ func TestMessages(t *testing.T) {
 				stock.do(fmt.Sprintf("client.chat.join({ addressId: %q })", bobAddress), nil)
 			}
 
-			list := fmt.Sprintf("client.conversation.getConversationMessages({ addressId: %q, pageSize: 5 })", bobAddress)
-			wantHistory(stock, bobAddress, "history("+list+")")
+			byAddress := "history(client.conversation.getConversationMessages({ addressId: %q, pageSize: 5 }))"
+			wantHistory(stock, bobAddress, fmt.Sprintf(byAddress, bobAddress))
 			wantHistory(stock, bobAddress, "history(client.conversation.getMessages({ pageSize: 5 }))")
 			var ids []string
 			stock.do("client.conversation.getConversations().then((page) => page.data.map((c) => c.id))", &ids)

@@ -32,7 +32,8 @@ func TestRoomTimes(t *testing.T) {
 	alice := telephone.Connect(t, s, p.NewSAT(t, "alice").Token, "").G711()
 	hourAgo := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	inAnHour := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
-	for name, tt := range map[string]struct {
+
+	tests := map[string]struct {
 		settings map[string]any
 		cause    string
 	}{
@@ -52,7 +53,9 @@ func TestRoomTimes(t *testing.T) {
 			settings: map[string]any{"join_from": hourAgo, "remove_after_seconds_elapsed": 1},
 			cause:    "MEMBER_REMOVED",
 		},
-	} {
+	}
+
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			address, _ := createRoom(t, p, name, tt.settings)
 			if cause := alice.Dial(address).WaitEnded(); cause != tt.cause {
