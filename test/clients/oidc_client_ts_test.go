@@ -49,8 +49,9 @@ func app(t *testing.T, p *harness.Project, flags ...string) string {
 	for i, flag := range flags {
 		flags[i] = strings.ReplaceAll(flag, "{origin}", origin)
 	}
-	c := p.NewClient(t, "spa", append(flags, "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/",
-		"--access-token", "fabric")...)
+	flags = append(flags, "--access-token", "fabric")
+	flags = append(flags, "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/")
+	c := p.NewClient(t, "spa", flags...)
 
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -64,8 +65,8 @@ func app(t *testing.T, p *harness.Project, flags ...string) string {
 	return origin
 }
 
-// serveBeside serves on another port of the issuer's host. That is another origin of the same site,
-// in the same way that app.example.com and id.example.com are different origins of example.com.
+// serveBeside serves on a different port of the issuer's host, and returns the origin. Like
+// app.example.com and id.example.com, the two origins differ but belong to the same site.
 func serveBeside(t *testing.T, issuer string, h http.Handler) string {
 	t.Helper()
 	u, err := url.Parse(issuer)
@@ -91,16 +92,34 @@ func (b tab) arrived(origin string) outcome {
 	return eval[outcome](b, "outcome")
 }
 
-// signIn fills in the login page and allows what is requested.
+// arrivedAs waits until the app has handled the address of its page, and fails the test unless the
+// subscriber is then signed in.
+func (b tab) arrivedAs(origin string, sub harness.Subscriber) outcome {
+	b.Helper()
+	o := b.arrived(origin)
+	if o.User == nil {
+		b.Fatalf("the app has no user, want subscriber %s: %+v", sub.ID, o)
+	}
+	if got := o.User.Profile.Sub; got != sub.ID {
+		b.Fatalf("the app's user is %q, want subscriber %q", got, sub.ID)
+	}
+	return o
+}
+
+// signIn fills in the login page. If the server then asks for consent, signIn allows the request.
 func (b tab) signIn(origin, email, secret string) {
 	b.Helper()
 	b.until("the login page", "document.querySelector('#login-submit')")
-	b.do(chromedp.Clear(chromedp.CSS("#username")), write("#username", email), write("#password", secret),
-		chromedp.Click(chromedp.CSS("#login-submit")))
-	b.until("an answer to the login", fmt.Sprintf(
-		"location.origin === %q || document.querySelector('#consent-allow') || "+
-			"document.querySelector('#password')?.value === ''",
-		origin))
+	b.do(
+		chromedp.Clear(chromedp.CSS("#username")),
+		write("#username", email),
+		write("#password", secret),
+		chromedp.Click(chromedp.CSS("#login-submit")),
+	)
+	atApp := fmt.Sprintf("location.origin === %q", origin)
+	const atConsent = "document.querySelector('#consent-allow')"
+	const atLogin = "document.querySelector('#password')?.value === ''"
+	b.until("an answer to the login", atApp+" || "+atConsent+" || "+atLogin)
 	if eval[bool](b, "Boolean(document.querySelector('#consent-allow'))") {
 		b.do(chromedp.Click(chromedp.CSS("#consent-allow")))
 	}
@@ -126,19 +145,19 @@ func TestOIDCClientTS(t *testing.T) {
 
 	b.leave("manager.signinRedirect()")
 	b.signIn(origin, sub.Email, "not the password")
-	b.until("the login page again",
-		"document.querySelector('#login-submit') && document.querySelector('#username').value === "+
-			fmt.Sprintf("%q", sub.Email))
+	const form = "document.querySelector('#login-submit')"
+	emailIsKept := fmt.Sprintf("document.querySelector('#username').value === %q", sub.Email)
+	b.until("the login page again", form+" && "+emailIsKept)
 	b.signIn(origin, sub.Email, sub.Password)
-	first := b.arrived(origin)
-	if first.User == nil || first.User.Profile.Sub != sub.ID {
-		t.Fatalf("after the login the app has %+v, want subscriber %s", first, sub.ID)
-	}
+	first := b.arrivedAs(origin, sub)
 	b.wantInfo(200, sub.Email)
 
 	renewed := eval[outcome](b, "manager.signinSilent().then(user => ({ user }))")
-	if renewed.User.RefreshToken == first.User.RefreshToken || renewed.User.AccessToken == first.User.AccessToken {
-		t.Errorf("a refresh returned the old tokens")
+	if renewed.User.RefreshToken == first.User.RefreshToken {
+		t.Error("a refresh returned the old refresh token, want a new one")
+	}
+	if renewed.User.AccessToken == first.User.AccessToken {
+		t.Error("a refresh returned the old access token, want a new one")
 	}
 	b.wantInfo(200, sub.Email)
 
@@ -148,9 +167,7 @@ func TestOIDCClientTS(t *testing.T) {
 	}
 
 	b.leave("(delete window.outcome, manager.signinRedirect({ prompt: 'none' }))")
-	if o := b.arrived(origin); o.User == nil || o.User.Profile.Sub != sub.ID {
-		t.Errorf("prompt=none after a login returned %+v, want subscriber %s", o, sub.ID)
-	}
+	b.arrivedAs(origin, sub)
 	b.wantSignOut(p, origin)
 }
 
@@ -165,9 +182,7 @@ func TestOIDCClientTSDPoP(t *testing.T) {
 	b.arrived(origin)
 	b.leave("manager.signinRedirect()")
 	b.signIn(origin, sub.Email, sub.Password)
-	if o := b.arrived(origin); o.User == nil || o.User.Profile.Sub != sub.ID {
-		t.Fatalf("after the login the app has %+v, want subscriber %s", o, sub.ID)
-	}
+	b.arrivedAs(origin, sub)
 	b.wantInfo(200, sub.Email)
 
 	renewed := eval[outcome](b, "manager.signinSilent().then(user => ({ user }))")
@@ -193,12 +208,9 @@ func TestOIDCClientTSPushed(t *testing.T) {
 
 	b.leave("(delete window.outcome, signinPushed())")
 	b.signIn(origin, sub.Email, sub.Password)
-	o := b.arrived(origin)
-	if o.User == nil || o.User.Profile.Sub != sub.ID {
-		t.Fatalf("after the login the app has %+v, want subscriber %s", o, sub.ID)
-	}
+	token := b.arrivedAs(origin, sub).User.AccessToken
 	b.wantInfo(200, sub.Email)
-	p.Get(t, "/subscriber/info", harness.Bearer(o.User.AccessToken)).Want(t, 401)
+	p.Get(t, "/subscriber/info", harness.Bearer(token)).Want(t, 401)
 }
 
 // TestOIDCClientTSLogout shows that an open app learns of a logout in another tab. It tests both
@@ -218,11 +230,17 @@ func TestOIDCClientTSLogout(t *testing.T) {
 	}
 
 	b.until("the session iframe to say that nothing has changed", "session.said.includes('unchanged')")
-	if eval[bool](b, "session.signedOut || session.said.includes('changed')") {
-		t.Errorf("before the logout, the session iframe has reported %s", eval[string](b, "session.said.join()"))
+	if eval[bool](b, "session.signedOut") {
+		t.Error("the app learned of a logout before the logout")
+	}
+	if reports := eval[[]string](b, "session.said"); slices.Contains(reports, "changed") {
+		t.Errorf("before the logout, the session iframe reported %q, want no \"changed\"", reports)
 	}
 
 	sid := eval[string](b, "manager.getUser().then(user => user.profile.sid)")
+	if sid == "" {
+		t.Error("the ID token has no sid")
+	}
 	other := b.beside()
 	other.do(goTo(p.Issuer() + "logout"))
 	other.until("the logout page", "document.querySelector('#logout-confirm')")
@@ -230,22 +248,31 @@ func TestOIDCClientTSLogout(t *testing.T) {
 	other.until("the page after the logout", "document.querySelector('#logged-out')")
 
 	b.until("the app to learn of the logout", "session.signedOut && localStorage.getItem('logout')")
-	got, err := url.ParseQuery(strings.TrimPrefix(eval[string](b, "localStorage.getItem('logout')"), "?"))
-	if err != nil || got.Get("iss") != p.Issuer() || got.Get("sid") != sid || sid == "" {
-		t.Errorf("the front-channel logout has %v (%v), want iss %s and sid %s", got, err, p.Issuer(), sid)
+	search := eval[string](b, "localStorage.getItem('logout')")
+	query, err := url.ParseQuery(strings.TrimPrefix(search, "?"))
+	if err != nil {
+		t.Fatalf("the front-channel logout has the query %q: %v", search, err)
+	}
+	if got := query.Get("iss"); got != p.Issuer() {
+		t.Errorf("the front-channel logout has iss %q, want %q", got, p.Issuer())
+	}
+	if got := query.Get("sid"); got != sid {
+		t.Errorf("the front-channel logout has sid %q, want %q", got, sid)
 	}
 }
 
 // wantInfo requests the subscriber's info from the page and checks the status and the email.
 func (b tab) wantInfo(status int, email string) {
 	b.Helper()
-	type answer struct {
-		Status int                    `json:"status"`
-		Body   struct{ Email string } `json:"body"`
+	answer := eval[struct {
+		Status int
+		Body   struct{ Email string }
+	}](b, "subscriberInfo()")
+	if answer.Status != status {
+		b.Errorf("/subscriber/info from the app returned the status %d, want %d", answer.Status, status)
 	}
-	got := eval[answer](b, "subscriberInfo()")
-	if got.Status != status || got.Body.Email != email {
-		b.Errorf("/subscriber/info from the app = %d, %q, want %d, %q", got.Status, got.Body.Email, status, email)
+	if answer.Body.Email != email {
+		b.Errorf("/subscriber/info from the app returned the email %q, want %q", answer.Body.Email, email)
 	}
 }
 
@@ -257,8 +284,12 @@ func (b tab) wantSignOut(p *harness.Project, origin string) {
 	p.Get(b, "/subscriber/info", harness.Bearer(token)).Want(b, 200)
 
 	b.leave("(delete window.outcome, signOut())")
-	if o := b.arrived(origin); o.State != "bye" || o.User != nil {
-		b.Errorf("after the logout the app has %+v, want no user and the state bye", o)
+	o := b.arrived(origin)
+	if o.State != "bye" {
+		b.Errorf("after the logout the app has the state %q, want bye", o.State)
+	}
+	if o.User != nil {
+		b.Errorf("after the logout the app has the user %+v, want none", o.User)
 	}
 
 	b.leave("(delete window.outcome, manager.signinRedirect({ prompt: 'none' }))")
