@@ -27,8 +27,14 @@ func TestR01Guessing(t *testing.T) {
 	for i := range 64 {
 		sid := p.Upload(t, harness.Tone(800+i, 8))
 		u, err := uuid.Parse(sid)
-		if err != nil || u.Version() != 4 || sids[sid] {
-			t.Fatalf("the Sid %s is not random", sid)
+		if err != nil {
+			t.Fatalf("the Sid %s is not a UUID: %v", sid, err)
+		}
+		if u.Version() != 4 {
+			t.Fatalf("the Sid %s is a UUID of version %d, want 4", sid, u.Version())
+		}
+		if sids[sid] {
+			t.Fatalf("two recordings have the Sid %s", sid)
 		}
 		sids[sid] = true
 		for b, n := 0, 0; b < 128; b++ {
@@ -48,9 +54,9 @@ func TestR01Guessing(t *testing.T) {
 
 	first := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")).Want(t, 404)
 	for range 500 {
-		if a := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")); a.Status != 404 ||
-			!bytes.Equal(a.Body, first.Body) {
-			t.Fatalf("a guess = %d %s, want 404 %s", a.Status, a.Body, first.Body)
+		a := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")).Want(t, 404)
+		if !bytes.Equal(a.Body, first.Body) {
+			t.Fatalf("a guess returned %s, want %s", a.Body, first.Body)
 		}
 	}
 
@@ -87,18 +93,15 @@ func TestR05MP3Conditions(t *testing.T) {
 		{"a thousand ranges", []harness.Option{harness.Header(
 			"Range", "bytes=0-"+strings.Repeat(",0-", 1000))}, 200, whole.Body},
 	} {
-		a := p.Get(t, path, tt.opts...)
-		if a.Status != tt.status || tt.want != nil && !bytes.Equal(a.Body, tt.want) ||
-			a.Header.Get("Content-Encoding") != "" {
-			t.Errorf("%s = %d with %d bytes, want %d with %d", tt.name, a.Status, len(a.Body), tt.status,
-				len(tt.want))
-		}
+		wantUnencoded(t, tt.name, p.Get(t, path, tt.opts...), tt.status, tt.want)
 	}
 
-	if head := p.Do(t, "HEAD", path); head.Header.Get("Content-Length") != fmt.Sprint(len(whole.Body)) ||
-		head.Header.Get("ETag") != etag {
-		t.Errorf("HEAD returned %s bytes, ETag %s, want %d, %s", head.Header.Get("Content-Length"),
-			head.Header.Get("ETag"), len(whole.Body), etag)
+	head := p.Do(t, "HEAD", path)
+	if got, want := head.Header.Get("Content-Length"), fmt.Sprint(len(whole.Body)); got != want {
+		t.Errorf("HEAD returned Content-Length %q, want %q", got, want)
+	}
+	if got := head.Header.Get("ETag"); got != etag {
+		t.Errorf("HEAD returned the ETag %q, want %q", got, etag)
 	}
 }
 
@@ -127,8 +130,12 @@ func TestR08Deleted(t *testing.T) {
 		wantLaML(t, p.Get(t, p.LaML("/Recordings/"+sid+end), p.Basic()), 404, 20404)
 	}
 
-	if n, err := io.Copy(io.Discard, res.Body); err != nil || n != int64(len(wav)-1000) {
-		t.Errorf("the rest of the download has %d bytes, %v, want %d", n, err, len(wav)-1000)
+	rest, err := io.Copy(io.Discard, res.Body)
+	if err != nil {
+		t.Errorf("the download failed after the recording was deleted: %v", err)
+	}
+	if want := int64(len(wav) - 1000); rest != want {
+		t.Errorf("the rest of the download had %d bytes, want %d", rest, want)
 	}
 	harness.Eventually(t, time.Minute, "the bytes to be deleted", func() error {
 		return filepath.WalkDir(filepath.Join(p.Data, "media"), func(path string, e os.DirEntry, err error) error {
