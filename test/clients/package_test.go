@@ -39,9 +39,12 @@ func TestPackage(t *testing.T) {
 		Filename string
 		Files    []struct{ Path string }
 	}
-	if err := json.Unmarshal([]byte(run(
-		t, "../../sdk", "npm", "pack", "--json", "--pack-destination", dir)), &packed); err != nil || len(packed) != 1 {
-		t.Fatalf("npm pack returned %v, %v", packed, err)
+	output := run(t, "../../sdk", "npm", "pack", "--json", "--pack-destination", dir)
+	if err := json.Unmarshal([]byte(output), &packed); err != nil {
+		t.Fatalf("npm pack printed %s: %v", output, err)
+	}
+	if len(packed) != 1 {
+		t.Fatalf("npm pack created %d packages, want 1: %v", len(packed), packed)
 	}
 
 	readme, err := os.ReadFile("../../sdk/README.md")
@@ -50,22 +53,30 @@ func TestPackage(t *testing.T) {
 	}
 	_, listed, _ := strings.Cut(string(readme), "## What is in the package\n\n```\n")
 	listed, _, _ = strings.Cut(listed, "```")
-	var said []string
+	var patterns []string
 	for line := range strings.Lines(listed) {
-		said = append(said, strings.Fields(line)[0])
+		patterns = append(patterns, strings.Fields(line)[0])
+	}
+	if len(patterns) < 5 {
+		t.Errorf("the README lists %q, want at least 5 files", patterns)
 	}
 
 	used := make(map[string]bool)
 	for _, f := range packed[0].Files {
-		i := slices.IndexFunc(said, func(pattern string) bool { ok, _ := filepath.Match(pattern, f.Path); return ok })
+		i := slices.IndexFunc(patterns, func(pattern string) bool {
+			matches, _ := filepath.Match(pattern, f.Path)
+			return matches
+		})
 		if i < 0 {
 			t.Errorf("%s is in the package, but not in the list of its README", f.Path)
 			continue
 		}
-		used[said[i]] = true
+		used[patterns[i]] = true
 	}
-	if len(said) < 5 || len(used) != len(said) {
-		t.Errorf("the README lists %v and the package contains %v, want the same", said, used)
+	for _, pattern := range patterns {
+		if !used[pattern] {
+			t.Errorf("the README lists %s, but the package does not contain it", pattern)
+		}
 	}
 
 	app := filepath.Join(dir, "app")
@@ -111,14 +122,24 @@ func TestTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if have, err := fs.Glob(committed, "*"); err != nil || !slices.Equal(have, want) || len(want) == 0 {
-		t.Errorf("dist/types has %v, want %v: run `make sdk`", have, want)
+	if len(want) == 0 {
+		t.Error("tsc wrote no types")
+	}
+	got, err := fs.Glob(committed, "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("dist/types has %v, want %v: run `make sdk`", got, want)
 	}
 	for _, name := range want {
-		a, errA := fs.ReadFile(committed, name)
-		b, errB := fs.ReadFile(os.DirFS(made), name)
-		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			t.Errorf("dist/types/%s does not match the source: run `make sdk`", name)
+		fresh, err := fs.ReadFile(os.DirFS(made), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := fs.ReadFile(committed, name)
+		if err != nil || !bytes.Equal(old, fresh) {
+			t.Errorf("dist/types/%s does not match the source (error %v): run `make sdk`", name, err)
 		}
 	}
 
