@@ -23,9 +23,10 @@ func RedeemAtOnce(t T, p *Project) {
 		f := c.NewFlow(crowdScope)
 		code, err := f.QuickCode(b.Cookies())
 		if err != nil {
-			t.Fatalf("%v", err)
+			t.Fatalf("requesting a code: %v", err)
 		}
-		wantDead(t, c, oneWins(t, "concurrent redemptions", func() (Tokens, error) { return f.QuickRedeem(code) }))
+		redeem := func() (Tokens, error) { return f.QuickRedeem(code) }
+		wantDead(t, c, oneWins(t, "concurrent redemptions", redeem))
 	}
 }
 
@@ -54,13 +55,13 @@ func RefreshAtOnce(t T, p *Project) {
 
 		for _, a := range answers {
 			if a.RefreshToken != answers[0].RefreshToken {
-				t.Fatalf("concurrent uses of one refresh token returned two new ones")
+				t.Fatalf("concurrent uses of one refresh token returned different new ones, want the same")
 			}
 		}
 
 		next, err := c.QuickRefresh(answers[0].RefreshToken)
 		if err != nil {
-			t.Fatalf("the refresh token of all callers: %v", err)
+			t.Fatalf("using the refresh token that all callers got: %v", err)
 		}
 
 		// The second token has been used, so the first one is now a replay.
@@ -82,16 +83,21 @@ func RefreshFabricAtOnce(t T, p *Project) {
 	AtOnce(crowd, func(int) {
 		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens/refresh", p.Basic(),
 			JSON(map[string]string{"refresh_token": sat.RefreshToken}))
+		if err != nil {
+			t.Errorf("a concurrent refresh: %v", err)
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if err != nil {
-			t.Errorf("%v", err)
-		}
 		statuses[a.Status]++
 	})
 
-	if statuses[201] != 1 || statuses[422] != crowd-1 {
-		t.Errorf("concurrent uses of one fabric refresh token returned %v, want one 201 and %d 422", statuses, crowd-1)
+	if statuses[201] != 1 {
+		t.Errorf("concurrent uses of one fabric refresh token returned 201 %d times, want once", statuses[201])
+	}
+	if statuses[422] != crowd-1 {
+		t.Errorf("concurrent uses of one fabric refresh token returned 422 %d times, want %d times: %v",
+			statuses[422], crowd-1, statuses)
 	}
 }
 
@@ -103,21 +109,27 @@ func ReferAtOnce(t T, p *Project) {
 	AtOnce(crowd, func(i int) {
 		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens", p.Basic(),
 			JSON(map[string]string{"reference": "grace"}))
-		if err != nil || a.Status != 200 {
-			t.Errorf("token = %d %s, %v, want 200", a.Status, a.Body, err)
+		if err != nil {
+			t.Errorf("requesting a token: %v", err)
+			return
+		}
+		if a.Status != 200 {
+			t.Errorf("requesting a token returned %d %s, want 200", a.Status, a.Body)
 			return
 		}
 
 		var sat SAT
 		if err := json.Unmarshal(a.Body, &sat); err != nil {
-			t.Errorf("%v", err)
+			t.Errorf("the response with the token is %s: %v", a.Body, err)
+			return
 		}
 		ids[i] = sat.SubscriberID
 	})
 
 	for _, id := range ids {
 		if id != ids[0] {
-			t.Fatalf("concurrent requests for one reference returned the subscribers %s and %s", ids[0], id)
+			t.Fatalf("concurrent requests for one reference returned the subscribers %q and %q, want one",
+				ids[0], id)
 		}
 	}
 }
@@ -160,7 +172,7 @@ func oneWins(t T, what string, ask func() (Tokens, error)) Tokens {
 	}
 
 	if len(winners) != 1 {
-		t.Fatalf("%s: %d of %d got tokens, want one", what, len(winners), crowd)
+		t.Fatalf("%s: %d of %d requests got tokens, want 1", what, len(winners), crowd)
 	}
 	return winners[0]
 }
