@@ -41,8 +41,8 @@ func need(t *testing.T, command string) {
 	t.Skipf("%s is missing", command)
 }
 
-// read returns a file of deploy with replacements, which are pairs of a regular expression and a
-// text. Each expression must match.
+// read returns the contents of a file after replacements. Each replacement is a regular expression,
+// which must match, followed by the text that replaces it.
 func read(t *testing.T, file string, replacements ...string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -59,6 +59,7 @@ func read(t *testing.T, file string, replacements ...string) string {
 	return string(raw)
 }
 
+// write creates a file with a text, and returns the file's name.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -188,21 +189,40 @@ func await(t *testing.T, run string) string {
 func checkProxy(t *testing.T, address string, client *http.Client, url, recording string) {
 	t.Helper()
 	resp, body := get(t, client, url+"/.well-known/openid-configuration")
-	var document struct{ Issuer string }
-	if err := json.Unmarshal(body, &document); err != nil || resp.StatusCode != 200 || document.Issuer == "" {
+	if resp.StatusCode != 200 {
 		t.Fatalf("the OpenID configuration through the proxy = %d %s, want 200", resp.StatusCode, body)
+	}
+	var document struct{ Issuer string }
+	if err := json.Unmarshal(body, &document); err != nil {
+		t.Fatalf("the OpenID configuration through the proxy is %s: %v", body, err)
+	}
+	if document.Issuer == "" {
+		t.Fatalf("the OpenID configuration through the proxy has no issuer: %s", body)
 	}
 
 	direct, body := get(t, http.DefaultClient, "http://"+address+recording)
-	if direct.Header.Get("X-Accel-Redirect") == "" || len(body) > 0 {
-		t.Fatalf("the server sends %d bytes itself, with %v, want only X-Accel-Redirect", len(body), direct.Header)
+	if direct.Header.Get("X-Accel-Redirect") == "" {
+		t.Fatalf("the server returned the headers %v, want X-Accel-Redirect among them", direct.Header)
 	}
+	if len(body) > 0 {
+		t.Fatalf("the server sent %d bytes of the recording itself, want none", len(body))
+	}
+
 	resp, body = get(t, client, url+recording)
-	if resp.StatusCode != 200 || !bytes.HasPrefix(body, []byte("RIFF")) ||
-		resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("X-Accel-Redirect") != "" ||
-		resp.Header.Get("Content-Type") != direct.Header.Get("Content-Type") {
-		t.Errorf("the recording through the proxy = %d, %d bytes, %v, want a WAV file",
-			resp.StatusCode, len(body), resp.Header)
+	if resp.StatusCode != 200 {
+		t.Errorf("the recording through the proxy = %d, want 200", resp.StatusCode)
+	}
+	if !bytes.HasPrefix(body, []byte("RIFF")) {
+		t.Errorf("the recording through the proxy begins with %.4q, want RIFF", body)
+	}
+	for name, want := range map[string]string{
+		"Content-Type":           direct.Header.Get("Content-Type"),
+		"X-Content-Type-Options": "nosniff",
+		"X-Accel-Redirect":       "",
+	} {
+		if got := resp.Header.Get(name); got != want {
+			t.Errorf("the recording through the proxy has %s %q, want %q", name, got, want)
+		}
 	}
 
 	// A client cannot get a file unless the server has permitted it.
@@ -267,8 +287,11 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 		t.Fatal(err)
 	}
 
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"id.example.org"},
-		NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		DNSNames:     []string{"id.example.org"},
+		NotAfter:     time.Now().Add(time.Hour),
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)
@@ -278,6 +301,7 @@ func certificate(t *testing.T, dir string) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return write(t, dir+"/cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
-		write(t, dir+"/key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	return write(t, dir+"/cert.pem", string(certPEM)), write(t, dir+"/key.pem", string(keyPEM))
 }
