@@ -165,7 +165,7 @@ func (u unverified) Error() string { return string(u) }
 // destination. If no key verifies the signature, it returns an unverified error.
 func (as *Assertions) verify(ctx context.Context, c Client, token *jwt.JSONWebToken, claims ...any) error {
 	head := token.Headers[0]
-	candidates, err := as.keysOf(ctx, c, verifying(head.KeyID, jose.SignatureAlgorithm(head.Algorithm)))
+	candidates, err := as.keysOf(ctx, c, matchHeader(head.KeyID, jose.SignatureAlgorithm(head.Algorithm)))
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,10 @@ var _ jose.OpaqueVerifier = edwards(nil)
 
 // VerifyPayload returns an error unless k verifies the signature.
 func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgorithm) error {
-	if alg != ed25519Name || len(k) != ed25519.PublicKeySize ||
-		!ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
+	if alg != ed25519Name || len(k) != ed25519.PublicKeySize {
+		return jose.ErrCryptoFailure
+	}
+	if !ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
 		return jose.ErrCryptoFailure
 	}
 	return nil
@@ -61,19 +63,19 @@ const (
 	maxKeys   = 32
 )
 
-// A fit reports whether a key in a client's key set is one of the wanted keys.
-type fit func(jose.JSONWebKey) bool
+// A keyFilter reports whether a key in a client's key set is one of the wanted keys.
+type keyFilter func(jose.JSONWebKey) bool
 
-// keysOf returns the client's keys that fits accepts.
-func (as *Assertions) keysOf(ctx context.Context, c Client, fits fit) ([]jose.JSONWebKey, error) {
+// keysOf returns the wanted keys of a client. It may fetch the client's key set.
+func (as *Assertions) keysOf(ctx context.Context, c Client, wanted keyFilter) ([]jose.JSONWebKey, error) {
 	if c.JWKSURI != "" {
-		return as.remoteKeys(ctx, c.JWKSURI, fits)
+		return as.remoteKeys(ctx, c.JWKSURI, wanted)
 	}
 	set, err := as.localKeys(c)
 	if err != nil {
 		return nil, fmt.Errorf("reading the client's key set: %w", err)
 	}
-	return fitting(set.keys, fits), nil
+	return filterKeys(set.keys, wanted), nil
 }
 
 // localKeys returns the key set that is stored with a client, from a cache.
@@ -102,28 +104,36 @@ func readKeySet(raw []byte) (keySet, error) {
 	return keySet{raw: raw, keys: keys}, nil
 }
 
-// fitting returns the keys in set that fits accepts.
-func fitting(set []jose.JSONWebKey, fits fit) (some []jose.JSONWebKey) {
+// filterKeys returns the wanted keys in set.
+func filterKeys(set []jose.JSONWebKey, wanted keyFilter) (kept []jose.JSONWebKey) {
 	for _, k := range set {
-		if fits(k) {
-			some = append(some, k)
+		if wanted(k) {
+			kept = append(kept, k)
 		}
 	}
-	return some
+	return kept
 }
 
-// verifying returns a fit for the keys that match a JWT header with this kid and alg. If kid is "",
-// keys with any ID match.
-func verifying(kid string, alg jose.SignatureAlgorithm) fit {
+// matchHeader returns a filter for the keys that match a JWT header with this kid and alg. If kid is
+// "", keys with any ID match.
+func matchHeader(kid string, alg jose.SignatureAlgorithm) keyFilter {
 	return func(k jose.JSONWebKey) bool {
-		return (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || isNamed(k, alg)) && signs(k, alg)
+		if kid != "" && k.KeyID != kid {
+			return false
+		}
+		if k.Algorithm != "" && !isNamed(k, alg) {
+			return false
+		}
+		return canVerify(k, alg)
 	}
 }
 
 // isUsable reports whether a key can verify signatures with at least one of the supported
 // algorithms.
 func isUsable(k jose.JSONWebKey) bool {
-	return slices.ContainsFunc(assertionAlgorithms, func(alg jose.SignatureAlgorithm) bool { return signs(k, alg) })
+	return slices.ContainsFunc(assertionAlgorithms, func(alg jose.SignatureAlgorithm) bool {
+		return canVerify(k, alg)
+	})
 }
 
 // isCertified reports whether a key has a certificate, with which a client may authenticate.
@@ -131,16 +141,17 @@ func isCertified(k jose.JSONWebKey) bool { return len(k.Certificates) > 0 }
 
 // isNamed reports whether the alg of key k is alg. The two names of Ed25519 are equivalent.
 func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
-	if alg == ed25519Name && k.Algorithm == string(jose.EdDSA) || alg == jose.EdDSA &&
-		k.Algorithm == string(ed25519Name) {
-		return true
+	name := jose.SignatureAlgorithm(k.Algorithm)
+	switch alg {
+	case ed25519Name, jose.EdDSA:
+		return name == ed25519Name || name == jose.EdDSA
 	}
-	return k.Algorithm == string(alg)
+	return name == alg
 }
 
-// signs reports whether a key can be used with alg and is strong enough (RFC 7518, sections 3.3 and
-// 3.4).
-func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
+// canVerify reports whether a key verifies signatures with alg and is strong enough (RFC 7518,
+// sections 3.3 and 3.4).
+func canVerify(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	if k.Use != "" && k.Use != "sig" {
 		return false
 	}
@@ -168,22 +179,23 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	var doc struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	const format = `it is not a JWKS: {"keys": [...]}, see RFC 7517`
-	switch err := json.Unmarshal(raw, &doc); {
-	case len(doc.Keys) > maxKeys:
+	const wrongFormat = `it is not a JWKS: {"keys": [...]}, see RFC 7517`
+	err = json.Unmarshal(raw, &doc)
+	if len(doc.Keys) > maxKeys { // report this even if an element is invalid
 		return nil, tooLarge
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", format, err)
-	case doc.Keys == nil:
-		return nil, errors.New(format)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", wrongFormat, err)
+	}
+	if doc.Keys == nil {
+		return nil, errors.New(wrongFormat)
 	}
 
-	for _, text := range doc.Keys {
+	for _, encoded := range doc.Keys {
 		var k jose.JSONWebKey
-		if k.UnmarshalJSON(text) != nil {
+		if k.UnmarshalJSON(encoded) != nil {
 			continue // unknown kind of key (RFC 7517, section 5)
 		}
-
 		if !k.IsPublic() {
 			return nil, fmt.Errorf("the key %q is private or symmetric; only public keys are allowed", k.KeyID)
 		}
@@ -198,8 +210,9 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 // anyone on the network path could change the response.
 func checkFetched(found *problems, param, uri string) {
 	u, err := url.Parse(uri)
-	if err != nil || len(uri) > maxURI || u.Host == "" || u.Scheme != "https" &&
-		(u.Scheme != "http" || !isLocal(u.Hostname())) {
+	isValid := err == nil && len(uri) <= maxURI && u.Host != ""
+	isSecure := isValid && (u.Scheme == "https" || u.Scheme == "http" && isLocal(u.Hostname()))
+	if !isSecure {
 		found.add(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
 	}
 }
@@ -244,28 +257,39 @@ func (c *Client) checkKeys(found *problems) {
 		checkFetched(found, "jwks_uri", c.JWKSURI)
 	}
 
-	has := len(c.JWKS) > 0
-	byKey := c.AuthMethod == AuthPrivateKeyJWT || c.AuthMethod == AuthSelfSignedTLS
+	byValue, byURL := len(c.JWKS) > 0, c.JWKSURI != ""
+	authenticates := c.AuthMethod == AuthPrivateKeyJWT || c.AuthMethod == AuthSelfSignedTLS
 	switch {
-	case c.hasKeys() && c.Type == Service && !byKey:
+	case c.hasKeys() && c.Type == Service && !authenticates:
 		found.add("jwks", "only a client with the auth method private_key_jwt or self_signed_tls_client_auth, "+
 			"or one that people sign in to, may have keys")
-	case has && c.JWKSURI != "", !c.hasKeys() && byKey:
+	case byValue && byURL, !c.hasKeys() && authenticates:
 		found.add("jwks", "a client with %s needs its public keys: either by value (jwks) or by address (jwks_uri)",
 			c.AuthMethod)
 	case !c.hasKeys() && c.RequireObject:
 		found.add("jwks", "a client that signs its requests needs its public keys, jwks or jwks_uri")
-	case has:
-		set, err := parseKeySet(c.JWKS)
-		switch {
-		case err != nil:
-			found.add("jwks", "%v", err)
-		case c.AuthMethod == AuthSelfSignedTLS && len(fitting(set, isCertified)) == 0:
+	case byValue:
+		c.checkKeySet(found)
+	}
+}
+
+// checkKeySet reports a stored key set that is invalid or has no key that the client needs.
+func (c *Client) checkKeySet(found *problems) {
+	set, err := parseKeySet(c.JWKS)
+	if err != nil {
+		found.add("jwks", "%v", err)
+		return
+	}
+
+	if c.AuthMethod == AuthSelfSignedTLS {
+		if !slices.ContainsFunc(set, isCertified) {
 			found.add("jwks", "a client with self_signed_tls_client_auth needs a key with its certificate (x5c)")
-		case c.AuthMethod != AuthSelfSignedTLS && len(fitting(set, isUsable)) == 0:
-			found.add("jwks", "it has no usable key: one for %v is needed (RSA of 2048 to 8192 bits, P-256 or Ed25519)",
-				assertionAlgorithms)
 		}
+		return
+	}
+	if !slices.ContainsFunc(set, isUsable) {
+		found.add("jwks", "it has no usable key: one for %v is needed (RSA of 2048 to 8192 bits, P-256 or Ed25519)",
+			assertionAlgorithms)
 	}
 }
 

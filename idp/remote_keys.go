@@ -50,18 +50,18 @@ func (k *keyring) set(uri string) *remoteSet {
 	return s
 }
 
-// remoteKeys returns the keys at a client's jwks_uri that the function fits accepts. It fetches the
-// set again if the set is old or contains no such key, because the client may have a new key
-// (OpenID Connect Core, section 10.1.1). Invented kids cause at most one fetch every keysRetry.
-func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]jose.JSONWebKey, error) {
+// remoteKeys returns the wanted keys at a client's jwks_uri. It fetches the set again if the set is
+// old or contains no wanted key, because the client may have a new key (OpenID Connect Core,
+// section 10.1.1). Invented kids cause at most one fetch every keysRetry.
+func (as *Assertions) remoteKeys(ctx context.Context, uri string, wanted keyFilter) ([]jose.JSONWebKey, error) {
 	s := as.remote.set(uri)
-	if found := s.fresh(as.Now(), fits); len(found) > 0 {
+	if found := s.fresh(as.Now(), wanted); len(found) > 0 {
 		return found, nil
 	}
 
 	// One caller at a time fetches the set. The others use the old set if it contains the key.
 	if !s.reading.TryLock() {
-		if found := s.since(as.Now(), keysStale, fits); len(found) > 0 {
+		if found := s.since(as.Now(), keysStale, wanted); len(found) > 0 {
 			return found, nil // this is better than waiting for a server that may not respond
 		}
 		s.reading.Lock()
@@ -69,7 +69,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]j
 	defer s.reading.Unlock()
 
 	now := as.Now()
-	if found := s.fresh(now, fits); len(found) > 0 {
+	if found := s.fresh(now, wanted); len(found) > 0 {
 		return found, nil // another caller has fetched it in the meantime
 	}
 	if now.Sub(s.tried) >= keysRetry {
@@ -81,22 +81,22 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]j
 	if s.read.IsZero() || s.err != nil && now.Sub(s.read) >= keysStale {
 		return nil, unverified(fmt.Sprintf("reading the client's key set at its jwks_uri: %v", s.err))
 	}
-	return fitting(s.keys, fits), nil
+	return filterKeys(s.keys, wanted), nil
 }
 
-// fresh returns the keys that fits accepts, if the set was fetched recently.
-func (s *remoteSet) fresh(now time.Time, fits fit) []jose.JSONWebKey {
-	return s.since(now, keysFresh, fits)
+// fresh returns the wanted keys, if the set was fetched recently.
+func (s *remoteSet) fresh(now time.Time, wanted keyFilter) []jose.JSONWebKey {
+	return s.since(now, keysFresh, wanted)
 }
 
-// since returns the keys that fits accepts, if the set is younger than age.
-func (s *remoteSet) since(now time.Time, age time.Duration, fits fit) []jose.JSONWebKey {
+// since returns the wanted keys, if the set is younger than age.
+func (s *remoteSet) since(now time.Time, age time.Duration, wanted keyFilter) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.read) >= age {
 		return nil
 	}
-	return fitting(s.keys, fits)
+	return filterKeys(s.keys, wanted)
 }
 
 // store stores the result of a fetch. If the fetch failed, it keeps the old set. The caller holds
