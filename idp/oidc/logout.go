@@ -48,7 +48,7 @@ type logoutRequest struct {
 	hint       idp.IDHint // zero if omitted
 	redirectTo string     // a registered URI; may be ""
 	state      string
-	again      string // URL for signing in again: the app or the account page
+	signInURL  string // URL for signing in again: the app or the account page; may be ""
 }
 
 // endSessionByPost serves POST /oauth/logout. The browser sends the request from the client's site
@@ -87,44 +87,47 @@ func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	ends, sure := req.ends(all)
-	if !sure {
+	ids, needsConfirmation := req.selectLogins(all)
+	if needsConfirmation {
 		return lo.confirmPage(w, r, req)
 	}
-	if err := lo.Logins.End(r.Context(), ends...); err != nil {
+	if err := lo.Logins.End(r.Context(), ids...); err != nil {
 		return err
 	}
-	return lo.finish(w, r, req, ends)
+	return lo.finish(w, r, req, ids)
 }
 
-// ends returns the logins that a request ends, out of all logins of the browser.
+// selectLogins returns the ids of the logins that a request ends, out of all logins of the browser.
 //
 // An ID token is not a credential, because apps pass it on and logs contain old ones. The hint
 // therefore counts only in the browser in which its login was made. There it stands for all logins
 // of the subscriber, because some may be newer than the token.
 //
-// sure is false if the person must be asked first. This is the case if the hint does not name one
-// of these logins, but confirming would end at least one of them.
-func (req logoutRequest) ends(all []idp.Login) (ids []string, sure bool) {
-	hinted := slices.IndexFunc(all, func(s idp.Login) bool {
-		return req.hint.SessionID != "" && s.ID == req.hint.SessionID
+// The person must be asked first if the hint does not name one of these logins, but confirming would
+// end at least one of them.
+func (req logoutRequest) selectLogins(all []idp.Login) (ids []string, needsConfirmation bool) {
+	hinted := slices.IndexFunc(all, func(login idp.Login) bool {
+		return req.hint.SessionID != "" && login.ID == req.hint.SessionID
 	})
-	for _, s := range all {
-		if hinted >= 0 && s.SubscriberID == all[hinted].SubscriberID {
-			ids = append(ids, s.ID)
+	if hinted < 0 {
+		return nil, slices.ContainsFunc(all, req.endsConfirmed)
+	}
+	for _, login := range all {
+		if login.SubscriberID == all[hinted].SubscriberID {
+			ids = append(ids, login.ID)
 		}
 	}
-	return ids, hinted >= 0 || !slices.ContainsFunc(all, req.reaches)
+	return ids, false
 }
 
-// reaches reports whether the request, once confirmed, ends login s. It ends all logins in the
-// client's project, or all logins if the request names no client.
-func (req logoutRequest) reaches(s idp.Login) bool {
-	return req.client.ID == "" || req.client.ProjectID == s.ProjectID
+// endsConfirmed reports whether the request ends a login once it is confirmed. It then ends all
+// logins in the client's project, or all logins if the request names no client.
+func (req logoutRequest) endsConfirmed(login idp.Login) bool {
+	return req.client.ID == "" || req.client.ProjectID == login.ProjectID
 }
 
 // parse returns the logout request with these parameters. It also sets the client and the language
-// of r's presentation.
+// with which the pages of r are shown.
 func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err error) {
 	if checkParams(v) != nil {
 		return req, badLogout(badLogoutRequest, "a parameter is repeated, or is not text")
@@ -140,7 +143,8 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 			return req, badLogout(badLogoutRequest,
 				"client_id differs from that of id_token_hint, which is "+hint.ClientID)
 		}
-		req.hint, clientID = hint, hint.ClientID
+		req.hint = hint
+		clientID = hint.ClientID
 	}
 	if clientID != "" {
 		req.client, err = lo.Clients.Find(r.Context(), clientID)
@@ -152,14 +156,15 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 		}
 		req.hint.SessionID = lo.Subjects.SessionOf(req.client, req.hint.SessionID)
 	}
+	req.signInURL = guessHome(req.client)
 
-	req.again = home(req.client)
 	presentationOf(r).client = req.client
 	if locales := v.Get("ui_locales"); locales != "" {
 		presentationOf(r).locales = locales
 	}
 
-	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
+	req.redirectTo = v.Get("post_logout_redirect_uri")
+	req.state = v.Get("state")
 	if req.redirectTo != "" && req.client.ID == "" {
 		return req, badLogout(badLogoutApp, "post_logout_redirect_uri needs a client_id or an id_token_hint")
 	}
@@ -170,6 +175,7 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 	return req, nil
 }
 
+// confirmPage asks the person whether to sign out.
 func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
 	fields := make(map[string]string)
 	for name, value := range map[string]string{
@@ -190,7 +196,7 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 		options.FormAction = formAction(req.redirectTo)
 	}
 
-	page := templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields, Cancel: req.again}
+	page := templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields, Cancel: req.signInURL}
 	if page.Cancel == "" {
 		projectID, err := lo.onlyProject(r)
 		if err != nil {
@@ -208,11 +214,11 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 // onlyProject returns the project of all logins in the browser. It returns "" if nobody is logged
 // in, or if the logins belong to several projects.
 func (lo *logout) onlyProject(r *http.Request) (projectID string, err error) {
-	made, err := lo.logins.all(r)
+	all, err := lo.logins.all(r)
 	if err != nil {
 		return "", err
 	}
-	for _, login := range made {
+	for _, login := range all {
 		if projectID != "" && login.ProjectID != projectID {
 			return "", nil
 		}
@@ -254,20 +260,20 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	brandUnnamed(r, projectID)
-	if projectID != "" && req.again == "" {
-		req.again = accountURL(projectID)
+	if projectID != "" && req.signInURL == "" {
+		req.signInURL = accountURL(projectID)
 	}
 
-	ended, err := lo.logins.end(r, req.reaches)
+	ended, err := lo.logins.end(r, req.endsConfirmed)
 	if err != nil {
 		return err
 	}
 	return lo.finish(w, r, req, ended)
 }
 
-// home returns the URL of a web app, guessed from its redirect URIs, or "". The app starts its own
-// login there.
-func home(c idp.Client) string {
+// guessHome returns the URL of a web app, guessed from its redirect URIs, or "". The app starts its
+// own login there.
+func guessHome(c idp.Client) string {
 	if c.Type == idp.Native {
 		return ""
 	}

@@ -70,7 +70,7 @@ func (lo *logout) showLoggedOut(w http.ResponseWriter, r *http.Request, req logo
 	frames []string, to string) error {
 	page := templates.LoggedOut{
 		App:      req.client.Name,
-		Again:    req.again,
+		Again:    req.signInURL,
 		Frames:   frames,
 		Continue: template.URL(to), // a registered URI, perhaps with the scheme of a native app
 	}
