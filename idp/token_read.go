@@ -23,8 +23,14 @@ type IDHint struct{ Subject, ClientID, SessionID string }
 // Connect RP-Initiated Logout, section 2).
 func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	payload, ok := ts.Ring.VerifyJWS(token, typID)
+	if !ok {
+		return IDHint{}, false
+	}
 	var c idClaims
-	if !ok || json.Unmarshal(payload, &c) != nil || c.Issuer != ts.Issuer || c.Subject == "" || c.Expires == 0 {
+	if err := json.Unmarshal(payload, &c); err != nil {
+		return IDHint{}, false
+	}
+	if c.Issuer != ts.Issuer || c.Subject == "" || c.Expires == 0 {
 		return IDHint{}, false
 	}
 	return IDHint{Subject: c.Subject, ClientID: c.Audience, SessionID: c.SessionID}, true
@@ -59,18 +65,22 @@ func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token
 // audience. Use it to describe or revoke a token, but not to grant access.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE without an encrypted key
-		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
-		return t, ts.Issuer, err
+		sealed, err := ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
+		if err != nil {
+			return fabric.Token{}, "", err
+		}
+		return sealed, ts.Issuer, nil
 	}
 
-	payload, ok := ts.Ring.VerifyJWS(raw, typAccess)
 	var c accessClaims
+	payload, ok := ts.Ring.VerifyJWS(raw, typAccess)
 	if !ok || json.Unmarshal(payload, &c) != nil {
-		return t, "", problem.NoCredentials().Because("the token is not signed with a key of this server")
+		return fabric.Token{}, "", problem.NoCredentials().Because(
+			"the token is not signed with a key of this server")
 	}
 	t, err = ts.readAccess(ctx, c)
 	if err != nil {
-		return t, c.Audience, err
+		return fabric.Token{}, "", err
 	}
 	if c.Audience == ts.Issuer || c.Audience == ts.userinfoURL() {
 		return t, c.Audience, nil
@@ -78,11 +88,11 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 
 	client, err := ts.Client(ctx, t)
 	if err != nil {
-		return t, c.Audience, err
+		return fabric.Token{}, "", err
 	}
 	if !slices.Contains(client.Resources, c.Audience) {
-		err := problem.NoCredentials().Because("the token is for a resource that the client does not have")
-		return t, c.Audience, err
+		return fabric.Token{}, "", problem.NoCredentials().Because(
+			"the token is for a resource that the client does not have")
 	}
 	return t, c.Audience, nil
 }
@@ -90,7 +100,6 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 // readAccess checks the claims of a JWT access token. It does not check that this server is the
 // audience.
 func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
-	now := ts.Now()
 	t := fabric.Token{
 		Kind:         fabric.Access,
 		ID:           c.ID,
@@ -119,27 +128,37 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 		t.SessionID = ts.subjects.SessionOf(client, c.SessionID)
 	}
 
-	whole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" && c.IssuedAt > 0
-	timely := now.Before(t.ExpiresAt) && !t.IssuedAt.After(now.Add(skew)) && c.NotBefore <= now.Add(skew).Unix()
-	if c.Issuer != ts.Issuer || c.Audience == "" || !whole || !timely {
+	isWhole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" &&
+		c.Audience != "" && c.IssuedAt > 0
+	now := ts.Now()
+	latestStart := now.Add(skew)
+	isValidNow := now.Before(t.ExpiresAt) && !t.IssuedAt.After(latestStart) && c.NotBefore <= latestStart.Unix()
+	if c.Issuer != ts.Issuer || !isWhole || !isValidNow {
 		return fabric.Token{}, problem.NoCredentials().Because(
 			"the token is incomplete or expired, or another issuer made it")
 	}
+
 	// iat has a resolution of seconds. Revoking a subscriber's tokens must not revoke the token of
 	// a new login in the same second. Older tokens from that second are invalid because their login
 	// has ended.
-	check := t
-	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
-	return t, ts.Fabric.Tokens.Check(ctx, check)
+	latest := t
+	latest.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
+	if err := ts.Fabric.Tokens.Check(ctx, latest); err != nil {
+		return fabric.Token{}, err
+	}
+	return t, nil
 }
 
 // Client returns the client to which a token was issued.
 func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	c, err := ts.clients.Find(ctx, t.ClientID)
 	if errors.Is(err, problem.NotFound) {
-		return c, problem.NoCredentials().Because("the client of the token was deleted")
+		return Client{}, problem.NoCredentials().Because("the client of the token was deleted")
 	}
-	return c, err
+	if err != nil {
+		return Client{}, err
+	}
+	return c, nil
 }
 
 // revoke revokes a single access token.
@@ -157,10 +176,10 @@ func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
 func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
 	sub, err := ts.Fabric.Subscribers.Recent(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil {
-		return sub, fmt.Errorf("finding subscriber: %w", err)
+		return fabric.Subscriber{}, fmt.Errorf("finding subscriber: %w", err)
 	}
 	if sub.Disabled {
-		return sub, problem.NoCredentials().Because("the subscriber is disabled")
+		return fabric.Subscriber{}, problem.NoCredentials().Because("the subscriber is disabled")
 	}
 	return sub, nil
 }
