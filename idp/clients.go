@@ -76,16 +76,22 @@ func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret st
 	if err != nil {
 		return Client{}, "", fmt.Errorf("creating client id: %w", err)
 	}
-	c.ID, c.SecretHash, c.Created = id.String(), "", cs.Now()
+	c.ID = id.String()
+	c.SecretHash = ""
+	c.Created = cs.Now()
 	c.Updated = c.Created
 	c.fill()
+
 	if err := cs.checkSettings(ctx, &c); err != nil {
 		return Client{}, "", err
 	}
 	if c.AuthMethod.bySecret() {
 		secret, c.SecretHash = newSecret()
 	}
-	return c, secret, cs.store.CreateClient(ctx, c)
+	if err := cs.store.CreateClient(ctx, c); err != nil {
+		return Client{}, "", err
+	}
+	return c, secret, nil
 }
 
 // Check returns an error that lists all problems with the settings of a new or changed client. It
@@ -130,27 +136,32 @@ func (cs *Clients) Rebrand(ctx context.Context, id string, logos brand.Logos, ch
 	if len(logos) > 0 {
 		defer cs.Fabric.Projects.ForgetLogos()
 	}
-	for tries := 1; ; tries++ {
-		c, err := cs.store.FindClient(ctx, id)
-		if err != nil {
-			return err
-		}
 
-		before := c.Updated
-		change(&c)
-		if err := cs.checkSettings(ctx, &c); err != nil {
-			return err
-		}
-
-		c.Updated = cs.Now()
-		if !c.Updated.After(before) {
-			c.Updated = before.Add(time.Microsecond)
-		}
-		err = cs.store.ReplaceClient(ctx, c, logos, before)
-		if tries == 5 || !errors.Is(err, problem.Conflict) {
+	var err error
+	for range updateTries {
+		err = cs.tryChange(ctx, id, logos, change)
+		if !errors.Is(err, problem.Conflict) {
 			return err
 		}
 	}
+	return err
+}
+
+// tryChange applies change to the stored settings of a client, and sets logos. If another caller has
+// changed the client in the meantime, it returns problem.Conflict.
+func (cs *Clients) tryChange(ctx context.Context, id string, logos brand.Logos, change func(*Client)) error {
+	c, err := cs.store.FindClient(ctx, id)
+	if err != nil {
+		return err
+	}
+
+	read := c.Updated
+	change(&c)
+	if err := cs.checkSettings(ctx, &c); err != nil {
+		return err
+	}
+	c.Updated = cs.updateTime(read)
+	return cs.store.ReplaceClient(ctx, c, logos, read)
 }
 
 // Delete deletes a client. All nodes reject its tokens within a second.
@@ -171,19 +182,23 @@ func (c *Client) fill() {
 		c.IDTokenAlg = c.Profile.idTokenAlg()
 	}
 
-	method, grants, token := AuthNone, []string{GrantCode, GrantRefresh}, FabricToken
+	method := AuthNone
+	grants := []string{GrantCode, GrantRefresh}
 	scopes := defaultScopes
+	token := FabricToken
 	switch c.Type {
 	case Web:
 		method = AuthBasic
 	case Service:
-		method, token = AuthBasic, JWTToken
-		grants, scopes = []string{GrantClientCredentials}, nil
+		method = AuthBasic
+		grants = []string{GrantClientCredentials}
+		scopes = nil
+		token = JWTToken
 	}
-
 	if c.Profile == FAPI2 {
 		method = AuthPrivateKeyJWT
 	}
+
 	if c.AuthMethod == "" {
 		c.AuthMethod = method
 	}
@@ -199,20 +214,29 @@ func (c *Client) fill() {
 }
 
 // checkSettings returns an error that lists all problems with a client. Some checks use the
-// network.
+// network. Like check, it also converts lists to canonical form.
 func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
-	err := errors.Join(c.check(), c.checkBrand(), c.checkACR(), cs.checkBackchannel(*c), cs.checkAddresses(*c))
-	if err != nil || c.SectorURI == "" {
+	err := errors.Join(
+		c.check(),
+		c.checkBrand(),
+		c.checkACR(),
+		cs.checkBackchannel(*c),
+		cs.checkAddresses(*c),
+	)
+	if err != nil {
 		return err
 	}
-	return cs.checkSector(ctx, *c)
+	if c.SectorURI != "" {
+		return cs.checkSector(ctx, *c)
+	}
+	return nil
 }
 
 // check returns an error that lists the problems that can be found in the settings alone, without
-// other data or the network. It also converts the client's grants and scopes to canonical form.
+// other data or the network. It also converts the client's grants, response types and scopes to
+// canonical form.
 func (c *Client) check() error {
 	var found problems
-
 	oneOf(&found, "type", c.Type, SPA, Native, Web, Service)
 	oneOf(&found, "profile", c.Profile, Default, MobileLegacy, FAPI2)
 	oneOf(&found, "auth_method", c.AuthMethod, AuthMethods()...)
@@ -278,6 +302,7 @@ func (c *Client) checkGrants(found *problems) {
 	}
 }
 
+// oneOf reports the value of a setting unless it is allowed.
 func oneOf[T ~string](found *problems, param string, got T, allowed ...T) {
 	if !slices.Contains(allowed, got) {
 		found.add(param, "%q is not one of %s", string(got), strings.Trim(fmt.Sprint(allowed), "[]"))
@@ -297,18 +322,18 @@ func CanonicalScope(name string) string {
 // canonicalScopes returns scopes in canonical form, each once and in order. It returns unknown
 // scopes separately. It compares fabric scopes without case.
 func canonicalScopes(scopes []string) (known, unknown []string) {
-	for _, s := range scopes {
-		name := s
-		if !slices.Contains(loginScopes, s) {
-			f, ok := fabric.ParseScope(s)
+	for _, scope := range scopes {
+		canonical := scope
+		if !slices.Contains(loginScopes, scope) {
+			parsed, ok := fabric.ParseScope(scope)
 			if !ok {
-				unknown = append(unknown, s)
+				unknown = append(unknown, scope)
 				continue
 			}
-			name = string(f)
+			canonical = string(parsed)
 		}
-		if !slices.Contains(known, name) {
-			known = append(known, name)
+		if !slices.Contains(known, canonical) {
+			known = append(known, canonical)
 		}
 	}
 	return known, unknown

@@ -177,3 +177,16 @@ func (co *core) newLetter(kind mail.Kind, projectID, to string, facts map[string
 		Created:   co.Now(),
 	}, nil
 }
+
+// updateTries is how often an update is tried while other callers update the same row.
+const updateTries = 5
+
+// updateTime returns the time of an update, which is later than the previous update even if the
+// clock is not. Stores detect concurrent updates by this time.
+func (co *core) updateTime(previous time.Time) time.Time {
+	now := co.Now()
+	if !now.After(previous) {
+		return previous.Add(time.Microsecond)
+	}
+	return now
+}

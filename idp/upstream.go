@@ -150,7 +150,7 @@ func (in UpstreamInput) apply(u *Upstream) {
 // Check returns an error that lists all problems with an input for an update of u. If u is the zero
 // value, the input is for a new upstream provider.
 func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
-	issuer := u.Issuer
+	oldIssuer := u.Issuer
 	in.apply(&u)
 
 	var found problems
@@ -172,7 +172,7 @@ func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
 	if u.Issuer != "" {
 		found = append(found, us.checkIssuer(u.Issuer))
 	}
-	if u.Issuer != issuer && u.Secret != "" && in.Secret == nil {
+	if u.Issuer != oldIssuer && u.Secret != "" && in.Secret == nil {
 		// Otherwise an admin could make selvage send the stored secret to a server of their own.
 		found.add("client_secret", "the secret must be sent again for another issuer")
 	}
@@ -252,8 +252,12 @@ func (us *Upstreams) Create(ctx context.Context, projectID string, in UpstreamIn
 	if err := us.seal(&u, in.Secret); err != nil {
 		return Upstream{}, err
 	}
+
 	defer us.offered.Drop(projectID)
-	return u, us.store.CreateUpstream(ctx, u)
+	if err := us.store.CreateUpstream(ctx, u); err != nil {
+		return Upstream{}, err
+	}
+	return u, nil
 }
 
 // Find returns an upstream provider of a project.
@@ -278,28 +282,38 @@ func (us *Upstreams) Search(ctx context.Context, projectID, text string, q page.
 // Update changes the fields of an upstream provider that the input sets.
 func (us *Upstreams) Update(ctx context.Context, projectID, id string, in UpstreamInput) (u Upstream, err error) {
 	defer us.offered.Drop(projectID)
-	for tries := 1; ; tries++ {
-		if u, err = us.Find(ctx, projectID, id); err != nil {
-			return u, err
-		}
-		if err := us.Check(u, in); err != nil {
-			return u, err
-		}
-
-		before := u.Updated
-		in.apply(&u)
-		if err := us.seal(&u, in.Secret); err != nil {
-			return u, err
-		}
-		u.Updated = us.Now()
-		if !u.Updated.After(before) {
-			u.Updated = before.Add(time.Microsecond)
-		}
-		err = us.store.UpdateUpstream(ctx, u, before)
-		if p := problem.First(err); tries == 5 || p == nil || p.Kind != problem.Conflict || p.Param != "" {
+	for range updateTries {
+		u, err = us.tryUpdate(ctx, projectID, id, in)
+		p := problem.First(err)
+		changedMeanwhile := p != nil && p.Kind == problem.Conflict && p.Param == "" // otherwise a name is taken
+		if !changedMeanwhile {
 			return u, err
 		}
 	}
+	return u, err
+}
+
+// tryUpdate applies an input to a stored upstream provider. If another caller has changed the
+// provider in the meantime, it returns problem.Conflict.
+func (us *Upstreams) tryUpdate(ctx context.Context, projectID, id string, in UpstreamInput) (Upstream, error) {
+	u, err := us.Find(ctx, projectID, id)
+	if err != nil {
+		return Upstream{}, err
+	}
+	if err := us.Check(u, in); err != nil {
+		return Upstream{}, err
+	}
+
+	read := u.Updated
+	in.apply(&u)
+	if err := us.seal(&u, in.Secret); err != nil {
+		return Upstream{}, err
+	}
+	u.Updated = us.updateTime(read)
+	if err := us.store.UpdateUpstream(ctx, u, read); err != nil {
+		return Upstream{}, err
+	}
+	return u, nil
 }
 
 // Delete deletes an upstream provider and its links. Logins made with it continue.
@@ -319,10 +333,10 @@ const maxOffered = 20
 // maxOffered oldest. The list comes from a cache.
 func (us *Upstreams) Offered(ctx context.Context, projectID string) ([]Upstream, error) {
 	return us.offered.Load(projectID, func() ([]Upstream, error) {
-		some, err := us.store.ListUpstreams(ctx, projectID, "", page.Query{Size: maxOffered})
+		oldest, err := us.store.ListUpstreams(ctx, projectID, "", page.Query{Size: maxOffered})
 		if err != nil {
 			return nil, fmt.Errorf("listing upstream providers: %w", err)
 		}
-		return slices.DeleteFunc(some.Items, func(u Upstream) bool { return !u.Enabled }), nil
+		return slices.DeleteFunc(oldest.Items, func(u Upstream) bool { return !u.Enabled }), nil
 	})
 }
