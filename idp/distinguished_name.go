@@ -60,23 +60,27 @@ func splitDN(text string, separator byte) (parts []string) {
 	return append(parts, text[begin:])
 }
 
-func parseAttribute(text string) (a attribute, err error) {
-	kind, value, ok := strings.Cut(text, "=")
-	kind = strings.TrimSpace(kind)
-	a.oid = attributeTypes[strings.ToUpper(kind)]
-	if a.oid == "" {
-		a.oid = kind
+// parseAttribute parses a type and a value, separated by an equals sign.
+func parseAttribute(text string) (attribute, error) {
+	name, value, hasValue := strings.Cut(text, "=")
+	name = strings.TrimSpace(name)
+	oid := attributeTypes[strings.ToUpper(name)]
+	if oid == "" {
+		oid = name
 	}
-	if !ok || !isOID(a.oid) {
-		return a, fmt.Errorf("%q is not an attribute type", kind)
+	if !hasValue || !isOID(oid) {
+		return attribute{}, fmt.Errorf("%q is not an attribute type", name)
 	}
 
 	value = strings.TrimLeft(value, " ")
 	if strings.HasPrefix(value, "#") {
-		return a, errors.New("values in hexadecimal form are not supported")
+		return attribute{}, errors.New("values in hexadecimal form are not supported")
 	}
-	a.value, err = unescapeDN(value)
-	return a, err
+	unescaped, err := unescapeDN(value)
+	if err != nil {
+		return attribute{}, err
+	}
+	return attribute{oid: oid, value: unescaped}, nil
 }
 
 // isOID reports whether text is an object identifier, such as 2.5.4.3.
@@ -93,34 +97,44 @@ func unescapeDN(text string) (string, error) {
 	var value []byte
 	kept := 0 // length up to the last byte that is not an unescaped space
 
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"' || c == ';' || c == '<' || c == '>' || c == 0:
+	for text != "" {
+		c := text[0]
+		text = text[1:]
+		switch c {
+		case '"', ';', '<', '>', 0:
 			return "", errDN
-		case c != '\\':
-			value = append(value, c)
-			if c != ' ' {
-				kept = len(value)
-			}
-			continue
-		case i+1 < len(text) && strings.IndexByte(` "#+,;<=>\`, text[i+1]) >= 0:
-			value = append(value, text[i+1])
-			i++
-		default:
-			if i+2 >= len(text) {
-				return "", errDN
-			}
-			b, err := hex.DecodeString(text[i+1 : i+3])
+		case '\\':
+			escaped, rest, err := cutEscaped(text)
 			if err != nil {
-				return "", errDN
+				return "", err
 			}
-			value = append(value, b[0])
-			i += 2
+			value = append(value, escaped)
+			kept = len(value)
+			text = rest
+		case ' ':
+			value = append(value, c)
+		default:
+			value = append(value, c)
+			kept = len(value)
 		}
-		kept = len(value)
 	}
-
 	return string(value[:kept]), nil
+}
+
+// cutEscaped returns the byte for which the text after a backslash stands, and the rest of the text.
+// The byte is written as itself or as two hexadecimal digits.
+func cutEscaped(text string) (escaped byte, rest string, err error) {
+	if text != "" && strings.IndexByte(` "#+,;<=>\`, text[0]) >= 0 {
+		return text[0], text[1:], nil
+	}
+	if len(text) < 2 {
+		return 0, "", errDN
+	}
+	decoded, err := hex.DecodeString(text[:2])
+	if err != nil {
+		return 0, "", errDN
+	}
+	return decoded[0], text[2:], nil
 }
 
 // matchesDN reports whether want is the name of a certificate's subject in DER.
