@@ -62,13 +62,15 @@ type Config struct {
 	Sessions session.Store   // stores browser sessions
 	Browsers web.BrowserRows // stores what must not be lost if Sessions is emptied
 	Mailbox  bool            // whether emails are kept at /dev/mail instead of being sent; pages mention it
-	AuthURL  string          // {auth_url} without the slash: the URL that browsers use
 	HTTP     *http.Client    // sends requests to upstream providers; nil means that no requests are sent
-	// Certificates means that requests may contain a certificate of the client. MTLSURL is the URL
-	// for connections with a certificate, without the slash. It is "" if it equals AuthURL.
+	Log      *slog.Logger    // nil means slog.Default()
+
+	// AuthURL is {auth_url}, the URL that browsers use. MTLSURL is the URL for connections with a
+	// certificate, or "" if it equals AuthURL. Both are without the final slash.
+	AuthURL string
+	MTLSURL string
+	// Certificates means that requests may contain a certificate of the client.
 	Certificates bool
-	MTLSURL      string
-	Log          *slog.Logger // nil means slog.Default()
 }
 
 // An API serves the protocol. Each part serves a group of endpoints.
@@ -106,7 +108,7 @@ func New(c Config) (*API, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	public, err := url.Parse(c.AuthURL)
+	authURL, err := url.Parse(c.AuthURL)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +131,8 @@ func New(c Config) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg := newPages(shared, c, public)
 
+	pg := newPages(shared, c, authURL)
 	logins := &browserLogins{pages: pg}
 	f := &flow{pages: pg, logins: logins}
 	links := &linkPages{pages: pg, logins: logins}
@@ -149,7 +151,7 @@ func New(c Config) (*API, error) {
 		server:       &server{core: shared},
 		userinfo:     &userinfo{core: shared},
 		discovery:    d,
-		registrar:    &registrar{shared},
+		registrar:    &registrar{core: shared},
 	}, nil
 }
 
@@ -217,6 +219,8 @@ func (a *API) Handler() http.Handler { return web.Mount(a.mount) }
 // Routes returns the patterns that Handler serves.
 func (a *API) Routes() []string { return web.Routes(a.mount) }
 
+// mount registers all patterns. The functions in it differ in who may send the requests: page takes
+// forms from any site, own only from pages of this server, and anyOrigin serves scripts of any site.
 func (a *API) mount(mux web.Mux) {
 	pg, s, d := a.pages, a.server, a.discovery
 	library := op.RegisterServer(s, op.Endpoints{
