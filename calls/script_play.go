@@ -14,9 +14,9 @@ const digitTime = 5 * time.Second
 // press passes digits of the caller to the verb that waits for them, or keeps them for the next
 // verb that reads digits. If too many digits wait, press drops the others.
 func (s *script) press(digits string) {
-	for _, d := range digits {
+	for _, digit := range digits {
 		select {
-		case s.pressed <- d:
+		case s.pressed <- digit:
 		default:
 		}
 	}
@@ -36,9 +36,7 @@ func (s *script) play(v Verb) VerbResult {
 	defer release()
 
 	s.do(s.answer)
-	waits, cancel := context.WithTimeout(s.connected, connectTime)
-	<-waits.Done()
-	cancel()
+	s.awaitMedia()
 	over := make(chan struct{})
 	s.do(func() { s.mixer.Play(sound, func() { close(over) }) })
 	if v.Digits > 0 {
@@ -52,40 +50,69 @@ func (s *script) play(v Verb) VerbResult {
 	return r
 }
 
+// awaitMedia waits until media can flow to the caller, but at most for connectTime.
+func (s *script) awaitMedia() {
+	connected, cancel := context.WithTimeout(s.connected, connectTime)
+	defer cancel()
+	<-connected.Done()
+}
+
 // gather returns the digits that the caller presses during a sound or after it. The first digit
 // ends the sound. A # ends the digits and is not part of them, unless the caller presses only #.
 // over is closed when the sound has ended.
-func (s *script) gather(v Verb, over <-chan struct{}) (digits string) {
+func (s *script) gather(v Verb, over <-chan struct{}) string {
 	wait := digitTime
 	if v.Seconds > 0 {
 		wait = time.Duration(v.Seconds) * time.Second
 	}
-	timer := time.NewTimer(wait)
-	timer.Stop()
-	defer timer.Stop()
 
-	for {
-		select {
-		case <-s.ctx.Done():
-			return digits
-		case <-timer.C:
-			return digits
-		case <-over:
-			over = nil
-			timer.Reset(wait)
-		case d := <-s.pressed:
-			if digits == "" {
-				over = nil
-				s.do(func() { s.mixer.Play(nil, nil) })
-			}
+	first, ok := s.firstDigit(over, wait)
+	if !ok {
+		return ""
+	}
+	s.do(s.stopSound)
+	digits := string(first)
+	if first == '#' {
+		return digits
+	}
 
-			if d == '#' && digits != "" {
-				return digits
-			}
-			if digits += string(d); len(digits) == v.Digits || d == '#' {
-				return digits
-			}
-			timer.Reset(wait)
+	for len(digits) < v.Digits {
+		digit, ok := s.nextDigit(wait)
+		if !ok || digit == '#' {
+			return digits
 		}
+		digits += string(digit)
+	}
+	return digits
+}
+
+// firstDigit returns the digit that the caller presses during a sound, or at most the duration wait
+// after it. It returns false if there is none.
+func (s *script) firstDigit(over <-chan struct{}, wait time.Duration) (rune, bool) {
+	select {
+	case digit := <-s.pressed:
+		return digit, true
+	case <-over:
+		return s.nextDigit(wait)
+	case <-s.ctx.Done():
+		return 0, false
 	}
 }
+
+// nextDigit returns the digit that the caller presses within the duration wait. It returns false if
+// there is none.
+func (s *script) nextDigit(wait time.Duration) (rune, bool) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case digit := <-s.pressed:
+		return digit, true
+	case <-timer.C:
+		return 0, false
+	case <-s.ctx.Done():
+		return 0, false
+	}
+}
+
+// stopSound ends the sound that the caller hears.
+func (s *script) stopSound() { s.mixer.Play(nil, nil) }
