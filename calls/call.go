@@ -62,6 +62,12 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	}
 }
 
+// run is like do, for a function that has no result other than its error.
+func (k *call) run(ctx context.Context, f func() error) error {
+	_, err := k.do(ctx, func() (Reply, error) { return Reply{}, f() })
+	return err
+}
+
 // caller returns the leg that dialed. After a transfer, caller returns the leg that stayed.
 func (k *call) caller() *leg { return k.legs[0] }
 
@@ -141,9 +147,12 @@ func (k *call) save() error {
 	return k.calls.store.SaveCall(ctx, k.record)
 }
 
-// end ends the call for all legs. hungUp is the leg of the client that hung up, which is not
-// notified. It may be nil.
-func (k *call) end(c Cause, hungUp *leg) {
+// end ends the call for all legs.
+func (k *call) end(c Cause) { k.endBy(nil, c) }
+
+// endBy ends the call for all legs. hungUp is the leg of the client that hung up, which is not
+// notified. It is nil if no client hung up.
+func (k *call) endBy(hungUp *leg, c Cause) {
 	if k.state == Completed {
 		return
 	}

@@ -237,7 +237,7 @@ func (c *Calls) Run(ctx context.Context) {
 
 		legs, heard := c.allLegs(), c.fabric.Tokens.Heard()
 		for _, l := range legs {
-			l.call.post(func() { l.watch(time.Now(), heard) })
+			l.call.post(func() { l.endIfGone(time.Now(), heard) })
 		}
 
 		if len(legs) > 0 {
@@ -272,7 +272,7 @@ func (c *Calls) carryOutRequests(ctx context.Context) {
 			k.post(func() { k.muteByManager(request.Mute) })
 		}
 		if request.HangUp {
-			k.post(func() { k.end(managerRequest, nil) })
+			k.post(func() { k.end(managerRequest) })
 		}
 		if request.Record && c.recorder != nil {
 			go k.recordings.change(nil) // it logs its own errors
@@ -319,7 +319,7 @@ func (c *Calls) Shutdown(ctx context.Context) {
 
 	for _, k := range running {
 		_, _ = k.do(ctx, func() (Reply, error) {
-			k.end(NodeLost, nil)
+			k.end(NodeLost)
 			return Reply{}, nil
 		})
 	}

@@ -38,17 +38,7 @@ const (
 // or if the store fails. If the destination cannot be called, the call begins and immediately ends
 // with a cause. SDKs show causes to their apps, but may retry a command that failed with an error.
 func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere bool) (Reply, error) {
-	if !isCanonical(cmd.Leg) {
-		return Reply{}, problem.BadParam("callID", "callID must be a UUID in lower case")
-	}
-	if len(cmd.To) > maxDialed || strings.ContainsFunc(cmd.To, isInvisible) {
-		return Reply{}, problem.BadParam("destination_number",
-			"destination_number must have at most %d bytes and no control or invisible characters", maxDialed)
-	}
-	if err := c.counts().admitCall(client); err != nil {
-		return Reply{}, err
-	}
-	if err := c.checkUnused(ctx, client.Token.ProjectID, cmd.Leg); err != nil {
+	if err := c.admitInvite(ctx, client, cmd); err != nil {
 		return Reply{}, err
 	}
 	if cmd.Type == Screen || cmd.Type == Device {
@@ -60,9 +50,10 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 		return Reply{}, err
 	}
 	to, cause, err := c.directory().destination(ctx, client, cmd.To)
-	switch {
-	case err != nil:
+	if err != nil {
 		return Reply{}, err
+	}
+	switch {
 	case cause != Cause{}:
 		return Reply{}, c.refuse(ctx, client, cmd, from, to, cause)
 	case to.RoomID != "":
@@ -71,21 +62,50 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 		return Reply{}, c.refuse(ctx, client, cmd, from, to, CallRejected)
 	case to.isOutside():
 		return Reply{}, c.dialOut(ctx, client, cmd, from, to)
+	default:
+		return Reply{}, c.dialInside(ctx, client, cmd, from, to)
 	}
+}
 
+// admitInvite returns an error if an Invite is invalid, exceeds a limit, or has an id that is in
+// use. It counts the call against the client's limits.
+func (c *Calls) admitInvite(ctx context.Context, client Client, cmd Command) error {
+	if !isCanonical(cmd.Leg) {
+		return problem.BadParam("callID", "callID must be a UUID in lower case")
+	}
+	if len(cmd.To) > maxDialed || strings.ContainsFunc(cmd.To, isInvisible) {
+		return problem.BadParam("destination_number",
+			"destination_number must have at most %d bytes and no control or invisible characters", maxDialed)
+	}
+	if err := c.counts().admitCall(client); err != nil {
+		return err
+	}
+	return c.checkUnused(ctx, client.Token.ProjectID, cmd.Leg)
+}
+
+// dialInside begins a call that rings clients or phones of the project, runs a script, or returns
+// the caller's own media.
+func (c *Calls) dialInside(ctx context.Context, client Client, cmd Command, from, to Party) error {
 	k := c.newCall(client, cmd, from, to)
-	switch {
-	case to.ScriptID != "":
-		err = k.runScript(ctx, to.ScriptID)
-	case !k.echo:
-		p := planner{calls: c, project: k.project}
-		k.route, err = p.plan(ctx, to, "", nil)
-	}
-	if err != nil {
+	if err := k.prepare(ctx, to); err != nil {
 		k.stopTimers()
-		return Reply{}, err
+		return err
 	}
-	return k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, Cause{}) })
+	return k.run(ctx, func() error { return k.begin(client, cmd, Cause{}) })
+}
+
+// prepare sets what the call needs to begin: its script or its route. A call to EchoAddress needs
+// neither.
+func (k *call) prepare(ctx context.Context, to Party) (err error) {
+	if to.ScriptID != "" {
+		return k.runScript(ctx, to.ScriptID)
+	}
+	if k.echo {
+		return nil
+	}
+	p := planner{calls: k.calls, project: k.project}
+	k.route, err = p.plan(ctx, to, "", nil)
+	return err
 }
 
 // isInvisible reports whether r is invisible or changes how other characters are displayed. In
@@ -144,7 +164,7 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 
 // limitLength makes the call end after its maximum length.
 func (k *call) limitLength() {
-	k.endTimer = time.AfterFunc(k.timeLeft(), func() { k.post(func() { k.end(NormalClearing, nil) }) })
+	k.endTimer = time.AfterFunc(k.timeLeft(), func() { k.post(func() { k.end(NormalClearing) }) })
 }
 
 // timeLeft returns how long the call may continue, but at least a second. Calls through a gateway
@@ -197,7 +217,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 
 	switch {
 	case cause != Cause{}:
-		k.end(cause, nil)
+		k.end(cause)
 	case k.inRoom != nil:
 		k.inRoom.join(k)
 	case k.script != nil:

@@ -64,7 +64,7 @@ func (l *leg) act(cmd Command) (Reply, error) {
 	case List:
 		return Reply{Room: l.call.room()}, nil
 	case End:
-		l.call.end(NormalClearing, nil)
+		l.call.end(NormalClearing)
 		return Reply{}, nil
 	case Mute, Unmute, Deaf, Undeaf, RaiseHand, LowerHand:
 		return Reply{}, l.change(cmd)
@@ -265,7 +265,7 @@ func (l *leg) apply(cmd Command, own bool) {
 		l.raiseHand(cmd.Op == RaiseHand)
 		names = append(names, "handraised")
 	case SetMicrophone, SetSpeaker:
-		names = l.setVolume(cmd)
+		names = append(names, l.setVolume(cmd))
 	}
 
 	if l.media != nil { // otherwise, renew applies the controls

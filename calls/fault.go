@@ -36,7 +36,7 @@ func (k *call) handlePanic(cause any) {
 			k.discard()
 		}
 	}()
-	k.end(TemporaryFailure, nil)
+	k.end(TemporaryFailure)
 }
 
 // discard stops the call's timers, closes its media, and removes the call, its legs and its place

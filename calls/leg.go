@@ -15,19 +15,27 @@ import (
 // A leg is one client's part in a call. Only functions in the call's mailbox read and write it,
 // except for fields whose comments say otherwise.
 type leg struct {
+	// Fixed.
 	call    *call
-	id      string    // fixed
-	holder  string    // fixed: Token.Caller of its client
-	inbound bool      // fixed: the client was rung
-	counted []account // fixed: the accounts that the leg counts against
-	callers []account // fixed: the caller's accounts, while this leg rings
-	at      atomic.Value
-	pressed atomic.Int32 // keys that Pressed has posted to the mailbox, and that have not been handled
-	member  Member
-	party   Party
-	media   Media
+	id      string
+	holder  string    // Token.Caller of its client
+	inbound bool      // the client was rung
+	counted []account // the accounts that the leg counts against
+	callers []account // the caller's accounts, while this leg rings
 
-	client     Client
+	// Used outside of the mailbox, too.
+	at      atomic.Value // the client's present Socket
+	pressed atomic.Int32 // keys that Pressed has posted to the mailbox, and that have not been handled
+
+	member Member
+	party  Party
+	media  Media
+	client Client
+	active bool // the leg is a member: it dialed, or it answered
+	held   bool
+	ended  bool
+
+	// How the leg notices that its client is gone.
 	heard      int64     // result of Tokens.Heard when the token was last checked
 	socketLost time.Time // zero while the client has a socket
 	mediaLost  time.Time // zero while packets arrive
@@ -36,16 +44,13 @@ type leg struct {
 	changes *rate.Limiter // limits notifications to members; a screen shares its owner's limiter
 	pending []string      // changes to be sent later, as in Event.Updated
 
-	ownAudioMute bool // the client muted its microphone itself, so nobody else may unmute it
+	// The client muted its microphone or camera itself, so nobody else may unmute it.
+	ownAudioMute bool
 	ownVideoMute bool
 
 	video      bool      // the client sends video
 	sees       string    // in a room, the member that the client sees
 	handRaised time.Time // when the member last raised its hand
-
-	active bool // the leg is a member: it dialed, or it answered
-	held   bool
-	ended  bool
 }
 
 // A legKey identifies a leg. Clients choose most ids, so legs in two projects may have the same id.
@@ -111,30 +116,41 @@ func (l *leg) tellState(s State) {
 	l.tell(Event{Kind: StateChanged, State: s, From: l.call.record.From, To: l.call.record.To})
 }
 
-// watch ends the leg if its token was revoked or its client is gone. heard is the current result of
-// Tokens.Heard.
-func (l *leg) watch(now time.Time, heard int64) {
+// endIfGone ends the leg if its token was revoked or its client is gone. heard is the current result
+// of Tokens.Heard.
+func (l *leg) endIfGone(now time.Time, heard int64) {
 	if l.ended {
 		return
 	}
-	noSocket, silent := !l.socketLost.IsZero(), !l.mediaLost.IsZero()
-	switch {
-	case l.isRevoked(heard):
+	if l.checkRevoked(heard) {
 		l.hangUp(TokenRevoked)
-	case noSocket && now.Sub(l.socketLost) > comeBack:
+		return
+	}
+
+	var withoutSocket, withoutMedia time.Duration
+	if !l.socketLost.IsZero() {
+		withoutSocket = now.Sub(l.socketLost)
+	}
+	if !l.mediaLost.IsZero() {
+		withoutMedia = now.Sub(l.mediaLost)
+	}
+
+	switch {
+	case withoutSocket > comeBack:
 		l.hangUp(RecoveryTimeout)
-	case noSocket && l.media == nil && now.Sub(l.socketLost) > goneAfter:
+	case withoutSocket > goneAfter && l.media == nil:
 		l.hangUp(NodeLost) // the client has not reconnected after its node was lost
-	case noSocket && silent && now.Sub(l.socketLost) > goneAfter && now.Sub(l.mediaLost) > goneAfter:
+	case withoutSocket > goneAfter && withoutMedia > goneAfter:
 		l.hangUp(RecoveryTimeout)
-	case l.active && silent && l.call.state == InCall && now.Sub(l.mediaLost) > noMedia:
+	case withoutMedia > noMedia && l.active && l.call.state == InCall:
 		l.hangUp(MediaTimeout)
 	}
 }
 
-// isRevoked reports whether the token was revoked. If the node cannot know because it receives no
-// revocations, isRevoked returns false and is called again at the next tick.
-func (l *leg) isRevoked(heard int64) bool {
+// checkRevoked reports whether the token was revoked. It checks the token only if the node has
+// received revocations since the last check. If the node cannot know because it receives no
+// revocations, checkRevoked returns false and checks the token again at the next tick.
+func (l *leg) checkRevoked(heard int64) bool {
 	if l.heard == heard {
 		return false
 	}
@@ -148,36 +164,37 @@ func (l *leg) isRevoked(heard int64) bool {
 // hangUp ends the leg. It also ends the call if the call needs the leg. If the leg was the last one
 // ringing, hangUp forwards or ends the call.
 func (l *leg) hangUp(c Cause) {
-	switch {
-	case l.isRinging():
+	if l.isRinging() {
 		l.leave(c)
 		ringer{l.call}.legRefused(c)
-	default:
-		l.depart(c)
+		return
 	}
+	l.depart(c)
 }
 
 // depart ends a leg that does not ring and notifies its client. If the call ends with the leg,
 // depart ends the call as well. Otherwise, it also ends the person's screens and devices.
 func (l *leg) depart(c Cause) {
-	if k := l.call; k.endsWith(l) {
-		k.end(c, nil)
+	k := l.call
+	if k.endsWith(l) {
+		k.end(c)
 		return
 	}
 	l.leaveSources(c)
 	l.leave(c)
-	l.call.link()
+	k.link()
 }
 
 // departSilently is like depart, for a client that has hung up. It does not notify the client.
 func (l *leg) departSilently(c Cause) {
-	if k := l.call; k.endsWith(l) {
-		k.end(c, l)
+	k := l.call
+	if k.endsWith(l) {
+		k.endBy(l, c)
 		return
 	}
 	l.leaveSources(c)
 	l.leaveSilently(c)
-	l.call.link()
+	k.link()
 }
 
 // leaveSources ends the screens and devices of a leg that is about to leave. It also copies the
@@ -186,9 +203,9 @@ func (l *leg) leaveSources(c Cause) {
 	if l == l.call.caller() {
 		l.call.measure()
 	}
-	for _, o := range slices.Clone(l.call.legs) {
-		if o != l && o.owner() == l {
-			o.leave(c)
+	for _, source := range slices.Clone(l.call.legs) {
+		if source != l && source.owner() == l {
+			source.leave(c)
 		}
 	}
 }
@@ -196,9 +213,12 @@ func (l *leg) leaveSources(c Cause) {
 // owner returns the leg of the person that the leg belongs to. This is the leg itself, or the leg
 // of the member that shares the screen or has the device.
 func (l *leg) owner() *leg {
-	for _, o := range l.call.legs {
-		if l.member.Type != Person && o.member.ID == l.member.Parent {
-			return o
+	if l.member.Type == Person {
+		return l
+	}
+	for _, other := range l.call.legs {
+		if other.member.ID == l.member.Parent {
+			return other
 		}
 	}
 	return l
@@ -213,6 +233,8 @@ func (l *leg) leave(c Cause) { l.close(c, true) }
 // leaveSilently ends only this leg. It does not notify the client, which has hung up.
 func (l *leg) leaveSilently(c Cause) { l.close(c, false) }
 
+// close ends only this leg, and notifies the other members. If notify is true, it also notifies the
+// leg's own client.
 func (l *leg) close(c Cause, notify bool) {
 	if l.ended {
 		return

@@ -78,8 +78,7 @@ func (c *Calls) moveHere(ctx context.Context, m moveRequest) error {
 		return errNotHere
 	}
 	if m.Address == "" {
-		_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.leaveRoom(ctx, "") })
-		return err
+		return k.run(ctx, func() error { return k.leaveRoom(ctx, "") })
 	}
 
 	a, err := c.fabric.Addresses.FindAt(ctx, m.Project, m.Address)
@@ -108,8 +107,7 @@ func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address
 		return err
 	}
 	if address == "" {
-		_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.leaveRoom(ctx, client.Token.SubscriberID) })
-		return err
+		return k.run(ctx, func() error { return k.leaveRoom(ctx, client.Token.SubscriberID) })
 	}
 
 	if err := c.counts().admitMove(client); err != nil {
@@ -152,7 +150,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) er
 		return errRoomNotOpen
 	}
 
-	if _, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.movable(s) }); err != nil {
+	if err := k.run(ctx, func() error { return k.movable(s) }); err != nil {
 		return err // no room has been opened yet
 	}
 
@@ -206,7 +204,7 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, s *sc
 		k.moving = false
 		switch {
 		case errors.Is(err, errFault):
-			k.end(TemporaryFailure, nil)
+			k.end(TemporaryFailure)
 		case err != nil:
 			k.box.Store(&mailbox{})
 		}

@@ -118,8 +118,7 @@ func (c *Calls) dialOut(ctx context.Context, client Client, cmd Command, from, t
 
 	k := c.newCall(client, cmd, from, to)
 	k.route = r
-	_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, Cause{}) })
-	return err
+	return k.run(ctx, func() error { return k.begin(client, cmd, Cause{}) })
 }
 
 // gatewayFor returns the gateway for a call, or the reason why the project's rules forbid the call.
@@ -236,7 +235,7 @@ func (k *call) checkCaps(u Usage) {
 	}
 	if reason := k.calls.limits.Outbound.checkDay(u); reason != "" {
 		k.record.Refusal = reason
-		k.end(Congestion, nil)
+		k.end(Congestion)
 		return
 	}
 	k.watchCaps()

@@ -184,7 +184,7 @@ func (k ringer) forwardOrEnd(c Cause) {
 		if k.transfer != nil {
 			transferring(k).failTransfer(c)
 		} else {
-			k.end(c, nil)
+			k.end(c)
 		}
 		return
 	}
@@ -203,7 +203,7 @@ func (k ringer) giveUp() {
 		return
 	}
 	if k.route == nil {
-		k.end(NoAnswer, nil)
+		k.end(NoAnswer)
 		return
 	}
 	k.forwardOrEnd(NoAnswer)

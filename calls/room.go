@@ -65,7 +65,7 @@ func (c *Calls) dialRoom(
 		k.box.Store(r.mailbox)
 		k.session = r.session.ID
 		k.roomID = r.session.RoomID
-		_, err = k.do(ctx, func() (Reply, error) { return Reply{}, r.admit(k, client, cmd, settings) })
+		err = k.run(ctx, func() error { return r.admit(k, client, cmd, settings) })
 		if !errors.Is(err, errRoomOver) {
 			return Reply{}, err
 		}
@@ -163,7 +163,7 @@ func (r *room) end(c Cause) {
 	members := r.members
 	r.members = nil
 	for _, k := range members {
-		k.end(c, nil)
+		k.end(c)
 	}
 
 	r.stage.stop()

@@ -41,26 +41,20 @@ var errNotModerator = problem.New(problem.Forbidden, "not_permitted", "only mode
 // actInRoom executes a command that works differently in rooms, or only there. handled is false for
 // other commands.
 func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
-	r := l.call.inRoom
-	switch cmd.Op {
-	case Lock, Unlock, End, Remove:
-		if !l.isModerator() {
-			return true, errNotModerator
-		}
-	case Mute, Unmute, Deaf, Undeaf, RaiseHand, LowerHand, SetMicrophone, SetSpeaker:
-		if !l.isModerator() && !l.isOwn(cmd.Target) {
-			return true, errNotModerator
-		}
+	if !l.mayInRoom(cmd) {
+		return true, errNotModerator
 	}
-	if cmd.Op == Lock || cmd.Op == Unlock || cmd.Op == List || cmd.Target == "all" {
+	affectsAll := cmd.Op == Lock || cmd.Op == Unlock || cmd.Op == List || cmd.Target == "all"
+	if affectsAll {
 		if err := l.admitWide(); err != nil {
 			return true, err
 		}
 	}
 
+	r := l.call.inRoom
 	switch cmd.Op {
 	case Lock, Unlock:
-		r.lock(cmd.Op == Lock)
+		r.setLocked(cmd.Op == Lock)
 	case End:
 		r.end(NormalClearing)
 	case Remove:
@@ -73,27 +67,42 @@ func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 	return true, nil
 }
 
-// lock locks the room, so that nobody else can join, or unlocks it.
-func (r *room) lock(locked bool) {
-	if r.locked != locked {
-		r.locked, r.session.Locked = locked, locked
-		r.tellUpdated()
-		r.save()
+// mayInRoom reports whether the client may send a command to its room. Guests may change only
+// themselves.
+func (l *leg) mayInRoom(cmd Command) bool {
+	switch cmd.Op {
+	case Lock, Unlock, End, Remove:
+		return l.isModerator()
+	case Mute, Unmute, Deaf, Undeaf, RaiseHand, LowerHand, SetMicrophone, SetSpeaker:
+		return l.isModerator() || l.isOwn(cmd.Target)
 	}
+	return true
+}
+
+// setLocked locks the room, so that nobody else can join, or unlocks it.
+func (r *room) setLocked(locked bool) {
+	if r.locked == locked {
+		return
+	}
+	r.locked = locked
+	r.session.Locked = locked
+	r.tellUpdated()
+	r.save()
 }
 
 // remove ends the call of a member. If memberID belongs to a screen or device, it ends only the
 // screen or device.
 func (r *room) remove(memberID string) {
 	l := r.leg(memberID)
-	switch {
-	case l == nil:
-	case l.member.Type == Person:
-		l.depart(Removed)
-	default:
-		l.leave(Removed)
-		r.choose()
+	if l == nil {
+		return
 	}
+	if l.member.Type == Person {
+		l.depart(Removed)
+		return
+	}
+	l.leave(Removed)
+	r.choose()
 }
 
 // isOwn reports whether target is the id of the client's own member, screen or device. "" stands
@@ -105,21 +114,19 @@ func (l *leg) isOwn(target string) bool {
 // changeInRoom applies a change to the member that cmd.Target names. "" stands for the client
 // itself, and "all" for all members.
 func (l *leg) changeInRoom(cmd Command) {
-	r, target := l.call.inRoom, cmd.Target
-	own := l.isOwn(target)
-	cmd.Target = ""
-	switch {
-	case target == "all":
+	r := l.call.inRoom
+	switch cmd.Target {
+	case "all":
 		for _, other := range r.legs() {
 			if other.member.Type == Person {
 				other.apply(cmd, other == l)
 			}
 		}
-	case target == "":
+	case "":
 		l.apply(cmd, byClient)
 	default:
-		if other := r.leg(target); other != nil {
-			other.apply(cmd, own)
+		if other := r.leg(cmd.Target); other != nil {
+			other.apply(cmd, l.isOwn(cmd.Target))
 		}
 	}
 	r.choose()
@@ -144,19 +151,19 @@ func (k *call) muteByManager(muted bool) {
 // maxVolume is the largest volume that a client can set. The smallest is -maxVolume.
 const maxVolume = 50
 
-// setVolume sets how loud the leg is, or how loud it hears the others. It returns the names of the
-// changed fields.
-func (l *leg) setVolume(cmd Command) []string {
+// setVolume sets how loud the leg is, or how loud it hears the others. It returns the name of the
+// changed field.
+func (l *leg) setVolume(cmd Command) string {
 	volume := min(max(cmd.Volume, -maxVolume), maxVolume)
-	names := []string{"input_volume"}
+	changed := "output_volume"
 	if cmd.Op == SetMicrophone {
 		l.member.InputVolume = volume
+		changed = "input_volume"
 	} else {
 		l.member.OutputVolume = volume
-		names = []string{"output_volume"}
 	}
 	l.call.inRoom.mixer.SetVolumes(l.media, l.member.InputVolume, l.member.OutputVolume)
-	return names
+	return changed
 }
 
 // raiseHand raises or lowers a hand. It notes when the hand was raised.

@@ -67,7 +67,7 @@ func (s roomSettings) limitStay(k *call, joined time.Time) {
 		stay = min(stay, time.Until(*s.RemoveAt))
 	}
 	k.endTimer.Stop()
-	k.endTimer = time.AfterFunc(stay, func() { k.post(func() { k.end(Removed, nil) }) })
+	k.endTimer = time.AfterFunc(stay, func() { k.post(func() { k.end(Removed) }) })
 }
 
 // joinsWithoutVideo reports whether a new member joins with its video muted.
@@ -89,6 +89,5 @@ func (c *Calls) refuseFor(
 	}
 	k := c.newCall(client, cmd, from, to)
 	k.record.Refusal = reason
-	_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, cause) })
-	return err
+	return k.run(ctx, func() error { return k.begin(client, cmd, cause) })
 }

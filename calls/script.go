@@ -137,7 +137,7 @@ func (s *script) perform(verbs []Verb) *VerbResult {
 		case ConnectVerb:
 			*r = s.connect(v.To)
 		case HangUpVerb:
-			s.do(func() { s.call.end(ScriptCauses[v.Cause], nil) })
+			s.do(func() { s.call.end(ScriptCauses[v.Cause]) })
 		}
 		if r.Error != "" || r.Digits != "" || s.ctx.Err() != nil {
 			return r
@@ -164,7 +164,7 @@ func (s *script) fail(reason string, err error) {
 	s.do(func() {
 		k.calls.log.Warn("the script of a call failed", "call_id", k.id, "resource_id", s.resource.ID, "error", err)
 		k.record.Refusal = reason
-		k.end(TemporaryFailure, nil)
+		k.end(TemporaryFailure)
 	})
 }
 

@@ -243,7 +243,7 @@ func (k transferring) failTransfer(c Cause) {
 	}
 	if t.by.ended {
 		k.record.Refusal = refusal
-		k.end(c, nil)
+		k.end(c)
 		return
 	}
 	t.by.tell(Event{Kind: Transferring, State: Completed, Cause: c})
