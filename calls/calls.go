@@ -259,10 +259,8 @@ func (c *Calls) carryOutRequests(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		c.log.Error("finding the requests to change calls", "error", err)
 	}
-	if err != nil {
-		return
-	}
 
+	// Even with an error, carry out the requests that were found: the marks of some may be deleted.
 	for _, request := range requests {
 		k := c.find(request.ProjectID, request.CallID)
 		if k == nil {

@@ -53,7 +53,8 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 }
 
 // TakeRequests returns the marked calls of a node, and deletes their marks, except for marks of
-// calls that should end. Marks of other kinds that are set in the meantime remain.
+// calls that should end. Marks of other kinds that are set in the meantime remain. If it cannot delete
+// all of these marks, it returns the calls together with the error.
 func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
 	requests, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
 		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)

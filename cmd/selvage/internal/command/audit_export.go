@@ -1,10 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -53,7 +53,7 @@ func (c auditCommands) exportAudit(ctx context.Context, a *app, cmd *cobra.Comma
 			return w.Write(e.NamedCSV(e.actor, e.target))
 		})
 		w.Flush()
-		return errors.Join(err, w.Error())
+		return cmp.Or(err, w.Error()) // a failed write returns the same error twice
 	}
 	return cli.Usagef("--format must be jsonl or csv; it is %q", format)
 }
