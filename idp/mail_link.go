@@ -66,7 +66,8 @@ func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string
 }
 
 // FindLink returns the valid link with this token and purpose. It does not use the link up, because
-// programs that scan email also follow links.
+// programs that scan email also follow links. If the subscriber of the link cannot be read, it returns
+// the link together with the error, for the branding of the page.
 func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
 	if len(token) != tokenLength {
 		return Link{}, problem.NoSuch("link")
@@ -83,7 +84,7 @@ func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string
 	}
 	sub, err := ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
 	if err != nil {
-		return Link{}, err
+		return l, err
 	}
 	l.Bound = sub.Email
 	return l, nil

@@ -91,9 +91,11 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		return req, oauth("invalid_request", "state is longer than %d bytes", maxState)
 	case len(req.Nonce) > maxState:
 		return req, oauth("invalid_request", "nonce is longer than %d bytes", maxState)
-	case len(req.LoginHint) > maxLoginHint:
+	}
+	if len(req.LoginHint) > maxLoginHint {
 		req.LoginHint = ""
-	case len(req.UILocales) > maxLocales:
+	}
+	if len(req.UILocales) > maxLocales {
 		req.UILocales = ""
 	}
 	return req, nil
