@@ -51,11 +51,17 @@ func identityColumns(t database.Table) []string {
 // quoted formats the names of columns for a query.
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
-// Rows returns the rows of a table, ordered by the columns that identify them.
+// Rows returns the rows of a table, ordered by the columns that identify them. Each row is valid only
+// until the next one.
 func (s *Snapshot) Rows(ctx context.Context, t database.Table) iter.Seq2[Row, error] {
 	query := `SELECT ` + quoted(t.Names()) + ` FROM "` + t.Name + `" ORDER BY ` + ordering(t)
 	return func(yield func(Row, error) bool) {
-		if err := s.rows(ctx, t, query, func(r Row) bool { return yield(r, nil) }); err != nil {
+		stopped := false
+		err := s.rows(ctx, t, query, func(r Row) bool {
+			stopped = !yield(r, nil)
+			return !stopped
+		})
+		if err != nil && !stopped {
 			yield(nil, fmt.Errorf("reading table %s: %w", t.Name, err))
 		}
 	}
@@ -96,7 +102,7 @@ func isInteger(t database.Table, column string) bool {
 	return false
 }
 
-// rows calls do for each row of a query until do returns false.
+// rows calls do for each row of a query until do returns false. It reuses the row.
 func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do func(Row) bool) (err error) {
 	found, err := s.Query(ctx, query)
 	if err != nil {

@@ -56,37 +56,35 @@ func (a *API) mark(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 
 // A selection holds the members of a body that select recordings.
 type selection struct {
-	Tag           string  `json:"tag"`
-	Held          bool    `json:"held"`
-	CallID        string  `json:"call_id"`
-	ConferenceID  string  `json:"conference_id"`
-	Party         string  `json:"party"`
-	Name          string  `json:"name"`
-	Direction     string  `json:"direction"`
-	Flag          string  `json:"flag"`
-	CreatedFrom   string  `json:"created_from"`
-	CreatedBefore string  `json:"created_before"`
-	Longer        float64 `json:"longer"`
-	Shorter       float64 `json:"shorter"`
-	SubscriberID  string  `json:"subscriber_id"`
+	Tag           string   `json:"tag"`
+	Held          bool     `json:"held"`
+	CallID        string   `json:"call_id"`
+	ConferenceID  string   `json:"conference_id"`
+	Party         string   `json:"party"`
+	Name          string   `json:"name"`
+	Direction     string   `json:"direction"`
+	Flag          string   `json:"flag"`
+	CreatedFrom   string   `json:"created_from"`
+	CreatedBefore string   `json:"created_before"`
+	Longer        *float64 `json:"longer"`
+	Shorter       *float64 `json:"shorter"`
+	SubscriberID  string   `json:"subscriber_id"`
 }
 
 // filter returns the filter for the selected recordings of a project.
 func (s selection) filter(projectID string) (recordings.Filter, error) {
 	f := recordings.Filter{
-		Owner:          recordings.Owner{ProjectID: projectID, SubscriberID: s.SubscriberID},
-		Tag:            s.Tag,
-		Held:           s.Held,
-		CallSid:        s.CallID,
-		ConferenceSid:  s.ConferenceID,
-		Party:          s.Party,
-		Name:           s.Name,
-		Direction:      s.Direction,
-		DurationFrom:   inSeconds(s.Longer),
-		DurationBefore: inSeconds(s.Shorter),
+		Owner:         recordings.Owner{ProjectID: projectID, SubscriberID: s.SubscriberID},
+		Tag:           s.Tag,
+		Held:          s.Held,
+		CallSid:       s.CallID,
+		ConferenceSid: s.ConferenceID,
+		Party:         s.Party,
+		Name:          s.Name,
+		Direction:     s.Direction,
 	}
 
-	var badTag, badFlag, badFrom, badBefore error
+	var badTag, badFlag, badFrom, badBefore, badLonger, badShorter error
 	if s.Tag != "" {
 		badTag = recordings.CheckTag("filter", s.Tag)
 	}
@@ -99,15 +97,26 @@ func (s selection) filter(projectID string) (recordings.Filter, error) {
 	}
 	f.CreatedFrom, badFrom = parseTime("created_from", s.CreatedFrom)
 	f.CreatedBefore, badBefore = parseTime("created_before", s.CreatedBefore)
-	return f, errors.Join(badTag, badFlag, badFrom, badBefore)
+	f.DurationFrom, badLonger = parseSeconds("longer", s.Longer, 0)
+	f.DurationBefore, badShorter = parseSeconds("shorter", s.Shorter, time.Millisecond)
+	return f, errors.Join(badTag, badFlag, badFrom, badBefore, badLonger, badShorter)
 }
 
-// inSeconds returns a number of seconds as a duration, or 0 if it is out of range.
-func inSeconds(s float64) time.Duration {
-	if !(s > 0 && s < 1e9) {
-		return 0
+// parseSeconds converts a number of seconds to a duration of at least the given one. A nil number is
+// the duration 0, which does not restrict a selection. A number that is out of range is an error,
+// because a selection without it would contain more recordings.
+func parseSeconds(name string, seconds *float64, least time.Duration) (time.Duration, error) {
+	if seconds == nil {
+		return 0, nil
 	}
-	return time.Duration(math.Round(s*1000)) * time.Millisecond
+	const most = 1e9
+	if *seconds >= 0 && *seconds < most {
+		d := time.Duration(math.Round(*seconds*1000)) * time.Millisecond
+		if d >= least {
+			return d, nil
+		}
+	}
+	return 0, problem.BadParam("filter", "%s must be at least %v and less than %d seconds", name, least, int(most))
 }
 
 // parseTime parses a day, or a time in RFC 3339. "" is the zero time.
