@@ -104,9 +104,9 @@ func (c *copies) open(key string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// add copies a blob in the background. It does nothing if the blob is too large or is already being
-// copied. It also does nothing while maxCopying other blobs are being copied, because a blob that
-// is read often is copied at a later request.
+// add starts to copy a blob in the background. It does nothing if the blob is too large or is already
+// being copied. It also does nothing while maxCopying other blobs are being copied. A blob that is
+// read often is then copied on a later request.
 func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,8 @@ func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)
 	})
 }
 
-// copy writes a copy. If it fails, nothing remains, and the blob is read from the bucket.
+// copy writes a copy. If it fails, it leaves no part of a copy, and the blob is still read from the
+// bucket.
 func (c *copies) copy(key string, bytes int64, open func() (io.ReadCloser, error)) error {
 	write := func(f File) (map[string][]byte, error) {
 		from, err := open()
@@ -144,20 +145,23 @@ func (c *copies) copy(key string, bytes int64, open func() (io.ReadCloser, error
 	return c.dir.Put(key, write, commit)
 }
 
-// shrink removes copies until the rest fits.
+// shrink removes copies until the rest fits. If a copy cannot be removed, the next call tries again.
 func (c *copies) shrink() {
 	for c.used > c.size && len(c.order) > 0 {
-		c.drop(0)
+		if err := c.drop(0); err != nil {
+			return
+		}
 	}
 }
 
 // drop removes copy i. Readers that have already opened the copy can continue.
-func (c *copies) drop(i int) {
+func (c *copies) drop(i int) error {
 	if err := c.dir.Remove(c.order[i].key); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return // the next call of shrink tries again
+		return err
 	}
 	c.used -= c.order[i].bytes
 	c.order = slices.Delete(c.order, i, i+1)
+	return nil
 }
 
 // remove removes the copy of a blob.
@@ -165,7 +169,7 @@ func (c *copies) remove(key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := slices.IndexFunc(c.order, func(x cachedBlob) bool { return x.key == key }); i >= 0 {
-		c.drop(i)
+		return c.drop(i)
 	}
 	return c.dir.Remove(key)
 }

@@ -1,0 +1,64 @@
+package blob
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCopyThatCannotBeRemoved shows that a copy that cannot be removed stays, and that it is removed
+// later.
+func TestCopyThatCannotBeRemoved(t *testing.T) {
+	dir := t.TempDir()
+	c, err := openCopies(dir, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+
+	first, second := "0190aaaa-0000-7000-8000-000000000001", "0190aaaa-0000-7000-8000-000000000002"
+	for _, key := range []string{first, second} {
+		open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("12345678")), nil }
+		if err := c.copy(key, 8, open); err != nil {
+			t.Fatal(err)
+		}
+		c.insert(key, 8)
+	}
+
+	// A directory that is not empty cannot be removed as a file.
+	obstacle := replaceByDirectory(t, dir, first[len(first)-4:])
+	c.shrink()
+	if c.used != 16 || len(c.order) != 2 {
+		t.Errorf("%d copies use %d bytes, want 2 and 16", len(c.order), c.used)
+	}
+
+	if err := os.RemoveAll(obstacle); err != nil {
+		t.Fatal(err)
+	}
+	c.shrink()
+	if c.used != 8 || len(c.order) != 1 || c.order[0].key != second {
+		t.Errorf("the copies %v use %d bytes, want only the second one", c.order, c.used)
+	}
+}
+
+// replaceByDirectory replaces the file below dir whose name has the given end with a directory that
+// contains a file. It returns the path of the directory.
+func replaceByDirectory(t *testing.T, dir, end string) (path string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "*"+end))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 1 {
+		t.Fatalf("%d files end with %s, want 1", len(files), end)
+	}
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(files[0], "inside"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return files[0]
+}
