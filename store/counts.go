@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -126,17 +127,18 @@ func (s *Counts) FlushCounts(ctx context.Context) error {
 	return nil
 }
 
-// countActive counts subscribers who have signed in for the first time on a day or in a month, and
-// adds their numbers to sums.
+// countActive counts each subscriber once for each day and once for each month with a login, and adds
+// these counts to sums.
 func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[countKey]int64) error {
 	keys := slices.Collect(maps.Keys(active))
-	slices.SortFunc(keys, func(x, y activeKey) int { // a fixed order, so that nodes do not deadlock
-		return strings.Compare(x.subscriber, y.subscriber)
+	// In this order, nodes do not deadlock, and an earlier day of a subscriber comes first.
+	slices.SortFunc(keys, func(x, y activeKey) int {
+		return cmp.Or(strings.Compare(x.subscriber, y.subscriber), cmp.Compare(x.day, y.day))
 	})
 
 	for _, k := range keys {
 		var day, month int64
-		_, err := t.findRow(ctx, "last day of a subscriber", `SELECT day, month FROM active_days
+		_, err := t.findRow(ctx, "last active day of a subscriber", `SELECT day, month FROM active_days
 			WHERE subscriber_id = $1`, []any{k.subscriber}, &day, &month)
 		if err != nil {
 			return err
@@ -149,7 +151,7 @@ func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[
 			SELECT id, $2, $3 FROM subscribers WHERE id = $1
 			ON CONFLICT (subscriber_id) DO UPDATE SET day = excluded.day, month = excluded.month
 			WHERE active_days.day < excluded.day`, k.subscriber, k.day, monthOf(k.day))
-		if err := requireRow(res, err, "last day of a subscriber"); err != nil {
+		if err := requireRow(res, err, "last active day of a subscriber"); err != nil {
 			if problem.IgnoreNotFound(err) == nil {
 				continue // another node counted the subscriber, or the subscriber was deleted
 			}

@@ -138,3 +138,38 @@ func testCountsActive(t *testing.T, c Config) {
 		t.Errorf("counted %v, want %v", sums, want)
 	}
 }
+
+// TestCountsOfSeveralDays shows that a subscriber is counted on each of several days that are written
+// together, such as after a long outage of the database.
+func TestCountsOfSeveralDays(t *testing.T) { EachDatabase(t, testCountsOfSeveralDays) }
+
+func testCountsOfSeveralDays(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	first := time.Date(2030, time.March, 30, 12, 0, 0, 0, time.UTC)
+	for day := range 10 {
+		login := audit.Event{
+			ProjectID: "p",
+			Action:    "login",
+			Outcome:   audit.Done,
+			Target:    audit.Target{ID: "s"},
+		}
+		s.tally.note(login, first.AddDate(0, 0, day))
+	}
+	if err := s.FlushCounts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	counts, err := s.ListCounts(t.Context(), "p", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var active int64
+	for _, count := range counts {
+		if count.Of == fabric.CountedActive {
+			active += count.N
+		}
+	}
+	if active != 10 {
+		t.Errorf("the subscriber was active on %d days, want 10", active)
+	}
+}
