@@ -68,9 +68,10 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 	return readArchive(file, identities, v)
 }
 
-// Bytes reads the bytes of an object that are outside the archive, and passes them to do. h is the
-// archive's header. If the bytes differ from the archive's list, Bytes returns a [Mismatch] after
-// do has read them.
+// Bytes calls do with a reader of the bytes of an object that are outside the archive. h is the
+// archive's header. If the size or the SHA-256 differs from those in o, Bytes returns a [Mismatch],
+// but only after do has received the bytes. It also returns one if the bytes cannot be opened or
+// decrypted.
 func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io.Reader) error) error {
 	if !isSHA256(o.SHA256) {
 		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)

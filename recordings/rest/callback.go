@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A callback describes the delivery of a recording's status to its callback.
+// A callback describes one delivery of a recording's status to its callback URL.
 type callback struct {
 	ID          string            `json:"id"`
 	RecordingID string            `json:"recording_id"`
