@@ -62,8 +62,8 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	}
 }
 
-// run is like do, for a function that has no result other than its error.
-func (k *call) run(ctx context.Context, f func() error) error {
+// runIn is like [call.do], but for a function that has no result other than its error.
+func runIn(ctx context.Context, k *call, f func() error) error {
 	_, err := k.do(ctx, func() (Reply, error) { return Reply{}, f() })
 	return err
 }
@@ -148,11 +148,11 @@ func (k *call) save() error {
 }
 
 // end ends the call for all legs.
-func (k *call) end(c Cause) { k.endBy(nil, c) }
+func (k *call) end(c Cause) { endBy(k, nil, c) }
 
 // endBy ends the call for all legs. hungUp is the leg of the client that hung up, which is not
 // notified. It is nil if no client hung up.
-func (k *call) endBy(hungUp *leg, c Cause) {
+func endBy(k *call, hungUp *leg, c Cause) {
 	if k.state == Completed {
 		return
 	}

@@ -38,7 +38,7 @@ const (
 // or if the store fails. If the destination cannot be called, the call begins and immediately ends
 // with a cause. SDKs show causes to their apps, but may retry a command that failed with an error.
 func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere bool) (Reply, error) {
-	if err := c.admitInvite(ctx, client, cmd); err != nil {
+	if err := admitInvite(ctx, c, client, cmd); err != nil {
 		return Reply{}, err
 	}
 	if cmd.Type == Screen || cmd.Type == Device {
@@ -63,13 +63,13 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 	case to.isOutside():
 		return Reply{}, c.dialOut(ctx, client, cmd, from, to)
 	default:
-		return Reply{}, c.dialInside(ctx, client, cmd, from, to)
+		return Reply{}, dialInside(ctx, c, client, cmd, from, to)
 	}
 }
 
 // admitInvite returns an error if an Invite is invalid, exceeds a limit, or has an id that is in
 // use. It counts the call against the client's limits.
-func (c *Calls) admitInvite(ctx context.Context, client Client, cmd Command) error {
+func admitInvite(ctx context.Context, c *Calls, client Client, cmd Command) error {
 	if !isCanonical(cmd.Leg) {
 		return problem.BadParam("callID", "callID must be a UUID in lower case")
 	}
@@ -85,18 +85,18 @@ func (c *Calls) admitInvite(ctx context.Context, client Client, cmd Command) err
 
 // dialInside begins a call that rings clients or phones of the project, runs a script, or returns
 // the caller's own media.
-func (c *Calls) dialInside(ctx context.Context, client Client, cmd Command, from, to Party) error {
+func dialInside(ctx context.Context, c *Calls, client Client, cmd Command, from, to Party) error {
 	k := c.newCall(client, cmd, from, to)
-	if err := k.prepare(ctx, to); err != nil {
+	if err := prepare(ctx, k, to); err != nil {
 		k.stopTimers()
 		return err
 	}
-	return k.run(ctx, func() error { return k.begin(client, cmd, Cause{}) })
+	return runIn(ctx, k, func() error { return k.begin(client, cmd, Cause{}) })
 }
 
 // prepare sets what the call needs to begin: its script or its route. A call to EchoAddress needs
 // neither.
-func (k *call) prepare(ctx context.Context, to Party) (err error) {
+func prepare(ctx context.Context, k *call, to Party) (err error) {
 	if to.ScriptID != "" {
 		return k.runScript(ctx, to.ScriptID)
 	}

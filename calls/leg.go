@@ -189,7 +189,7 @@ func (l *leg) depart(c Cause) {
 func (l *leg) departSilently(c Cause) {
 	k := l.call
 	if k.endsWith(l) {
-		k.endBy(l, c)
+		endBy(k, l, c)
 		return
 	}
 	l.leaveSources(c)

@@ -86,7 +86,7 @@ func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error
 	if parent == nil {
 		return problem.New(problem.Invalid, "no_such_member", "memberId must name a member of one of your calls")
 	}
-	return parent.call.run(ctx, func() error { return parent.addSource(client, cmd) })
+	return runIn(ctx, parent.call, func() error { return parent.addSource(client, cmd) })
 }
 
 func (l *leg) addSource(client Client, cmd Command) error {

@@ -78,7 +78,7 @@ func (c *Calls) moveHere(ctx context.Context, m moveRequest) error {
 		return errNotHere
 	}
 	if m.Address == "" {
-		return k.run(ctx, func() error { return k.leaveRoom(ctx, "") })
+		return runIn(ctx, k, func() error { return k.leaveRoom(ctx, "") })
 	}
 
 	a, err := c.fabric.Addresses.FindAt(ctx, m.Project, m.Address)
@@ -107,7 +107,7 @@ func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address
 		return err
 	}
 	if address == "" {
-		return k.run(ctx, func() error { return k.leaveRoom(ctx, client.Token.SubscriberID) })
+		return runIn(ctx, k, func() error { return k.leaveRoom(ctx, client.Token.SubscriberID) })
 	}
 
 	if err := c.counts().admitMove(client); err != nil {
@@ -150,7 +150,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) er
 		return errRoomNotOpen
 	}
 
-	if err := k.run(ctx, func() error { return k.movable(s) }); err != nil {
+	if err := runIn(ctx, k, func() error { return k.movable(s) }); err != nil {
 		return err // no room has been opened yet
 	}
 

@@ -118,7 +118,7 @@ func (c *Calls) dialOut(ctx context.Context, client Client, cmd Command, from, t
 
 	k := c.newCall(client, cmd, from, to)
 	k.route = r
-	return k.run(ctx, func() error { return k.begin(client, cmd, Cause{}) })
+	return runIn(ctx, k, func() error { return k.begin(client, cmd, Cause{}) })
 }
 
 // gatewayFor returns the gateway for a call, or the reason why the project's rules forbid the call.
