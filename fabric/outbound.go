@@ -23,7 +23,7 @@ const (
 // In JSON they are a list.
 type Prefixes string
 
-// MarshalJSON returns the prefixes as a list, even if there are none.
+// MarshalJSON returns the prefixes as a list. Without prefixes, the list is empty.
 func (p Prefixes) MarshalJSON() ([]byte, error) { return json.Marshal(append([]string{}, p.List()...)) }
 
 // UnmarshalJSON accepts a list, or a text as in a declaration file.

@@ -18,7 +18,7 @@ type ProjectField struct {
 	New func(ProjectChange) any
 
 	same func(a, b Project) bool               // reports whether both have the same value
-	set  func(c *ProjectChange, value Project) // makes c change the setting to its value in a project
+	set  func(c *ProjectChange, value Project) // sets the new value in c to the value in a project
 }
 
 // ProjectFields lists the settings of a project, except its logos.
