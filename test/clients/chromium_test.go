@@ -102,6 +102,7 @@ func chromiumOptions(dir string, more ...chromedp.ExecAllocatorOption) []chromed
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900), // a typical desktop window
 		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("allow-pre-commit-input", true), // Chromium drops clicks before the first frame otherwise
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", lean))
 	return append(append(opts, more...), chromedp.Env("TMPDIR="+dir))
 }
@@ -142,6 +143,7 @@ func (b tab) beside(opts ...chromedp.ContextOption) tab {
 	ctx, cancel := chromedp.NewContext(b.ctx, opts...)
 	b.Cleanup(cancel)
 	other := tab{b.T, ctx}
+	b.Cleanup(other.show)
 	other.watch()
 	return other
 }

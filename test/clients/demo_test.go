@@ -160,10 +160,17 @@ func (b tab) readsGuest(text string) {
 	b.picture("demo-chat")
 }
 
+// openStock opens the demo's tab with the stock SDK, and waits until the browser has loaded the SDK.
+func (b tab) openStock() {
+	b.Helper()
+	b.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	b.until("the stock SDK", "window.SignalWire")
+}
+
 // stock runs the steps of the stock SDK.
 func (b tab) stock() {
 	b.Helper()
-	b.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	b.openStock()
 	for _, step := range []struct{ id, says string }{
 		{"certificate", `"trusted": "https://fabric\.localhost:\d+"`},
 		{"connect", `"connected": "puc\.localhost:\d+"`},
@@ -189,7 +196,7 @@ func (b tab) callFromOtherTab() {
 	other := b.beside()
 	other.do(goTo(eval[string](b, "location.href.split('#')[0]")))
 	other.waitDone("signin") // the browser is signed in
-	other.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	other.openStock()
 	other.step("certificate")
 	other.step("connect")
 	other.leave("document.querySelector('#other-run').click()")
