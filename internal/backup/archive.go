@@ -70,8 +70,8 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 
 // Bytes calls do with a reader of the bytes of an object that are outside the archive. h is the
 // archive's header. If the size or the SHA-256 differs from those in o, Bytes returns a [Mismatch],
-// but only after do has received the bytes. It also returns one if the bytes cannot be opened or
-// decrypted.
+// but only after do has received the bytes. It also returns one if the bytes cannot be opened, read
+// or decrypted, even if do returns a different error then.
 func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io.Reader) error) error {
 	if !isSHA256(o.SHA256) {
 		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)
@@ -87,12 +87,17 @@ func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io
 	}
 
 	sum := &counted{w: io.Discard, hash: sha256.New()}
-	both := io.TeeReader(content, sum)
-	if err := do(both); err != nil {
-		return err
+	source := &failing{r: content}
+	both := io.TeeReader(source, sum)
+	err = do(both)
+	if err == nil {
+		_, err = io.Copy(io.Discard, both)
 	}
-	if _, err := io.Copy(io.Discard, both); err != nil {
-		return &Mismatch{[]error{fmt.Errorf("decrypting the bytes of %s: %w", o.name(), err)}}
+	if source.err != nil {
+		return &Mismatch{[]error{fmt.Errorf("decrypting the bytes of %s: %w", o.name(), source.err)}}
+	}
+	if err != nil {
+		return err
 	}
 	if got := hex.EncodeToString(sum.hash.Sum(nil)); got != o.SHA256 || sum.n != o.Bytes {
 		err := fmt.Errorf("%s has %d bytes with SHA-256 %s, not %d with %s",
@@ -100,6 +105,20 @@ func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io
 		return &Mismatch{[]error{err}}
 	}
 	return nil
+}
+
+// A failing is a reader that keeps the error with which reading failed.
+type failing struct {
+	r   io.Reader
+	err error // nil before a failure, and at the end of the bytes
+}
+
+func (f *failing) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	if err != nil && err != io.EOF {
+		f.err = err
+	}
+	return n, err
 }
 
 // Verify reads the archive and all its media, and compares them with the manifest. It calls

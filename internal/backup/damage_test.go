@@ -210,6 +210,52 @@ func TestDamagedMedia(t *testing.T) {
 	}
 }
 
+// TestDamageWhileReading shows that damage to a media file is a Mismatch even if the function that
+// receives the bytes returns an error of its own.
+func TestDamageWhileReading(t *testing.T) {
+	id, dir := newKey(t), t.TempDir()
+	a, _ := create(t, dir, newInstallation(), id.Recipient(), "")
+	file := filepath.Join(dir, mediaFileOf(t, "sound one", id))
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, flipped(whole, len(whole)-1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	ids := []age.Identity{id}
+	var h Header
+	_, _, err = a.Read(ids, Visitor{
+		Header: func(found Header) error { h = found; return nil },
+		Rows:   readAll,
+		Bytes:  func(Object, io.Reader) error { return nil },
+		Object: func(o Object) error {
+			return a.Bytes(h, o, ids, func(r io.Reader) error {
+				_, err := io.Copy(io.Discard, r)
+				if err != nil {
+					return errors.New("storing the bytes failed")
+				}
+				return nil
+			})
+		},
+	})
+	var mismatch *Mismatch
+	if !errors.As(err, &mismatch) {
+		t.Errorf("reading the damaged media = %v, want a Mismatch", err)
+	}
+}
+
+// readAll reads all rows of a table.
+func readAll(_ Table, rows iter.Seq2[[]any, error]) error {
+	for _, err := range rows {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // TestRowOfManyValues shows that a line of many values is refused without reading all of them
 // into memory.
 func TestRowOfManyValues(t *testing.T) {
