@@ -97,6 +97,47 @@ func TestMediaThatDiffers(t *testing.T) {
 	}
 }
 
+// A decaying is a folder that changes a bit of each archive once it was written.
+type decaying struct {
+	Storage
+	dir string
+}
+
+func (d decaying) Write(name string, write func(io.Writer) error) error {
+	if err := d.Storage.Write(name, write); err != nil || !strings.HasPrefix(name, archivePrefix) {
+		return err
+	}
+	file := filepath.Join(d.dir, name)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, flipped(whole, len(whole)/2), 0o600)
+}
+
+// TestDamagedWhenNew shows that an archive that reads back differently is an error, and not a backup
+// that only lacks some media. It does not stay as the newest backup.
+func TestDamagedWhenNew(t *testing.T) {
+	id, dir := newKey(t), t.TempDir()
+	d := OpenDir(decaying{openFolder(t, dir), dir})
+	r, err := d.Create(t.Context(), []age.Recipient{id.Recipient()}, newInstallation().source())
+	var mismatch *Mismatch
+	if err == nil || errors.As(err, &mismatch) {
+		t.Errorf("Create = %v, want an error that is not a Mismatch", err)
+	}
+	if r.Name != "" {
+		t.Errorf("Create reports the backup %s, want none", r.Name)
+	}
+
+	backups, err := d.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(backups) != 0 {
+		t.Errorf("the directory has the backups %v, want none", backups)
+	}
+}
+
 // TestDamage shows that changes to each kind of entry, and a truncated archive, are found. The
 // damaged archive is encrypted again, so that decryption alone does not reveal the damage.
 func TestDamage(t *testing.T) {

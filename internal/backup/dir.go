@@ -53,8 +53,8 @@ type Report struct {
 	AddedBytes int64
 }
 
-// Create writes a backup. The error is a [Mismatch] in two cases: the media differs from the rows,
-// but the backup is otherwise complete, or the archive reads back with a different SHA-256.
+// Create writes a backup. If the media differs from the rows, but the backup is otherwise complete,
+// the error is a [Mismatch]. If the archive cannot be read back as it was written, Create removes it.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
 	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
 	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
@@ -79,8 +79,8 @@ func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report
 
 	r.Manifest = w.manifest
 	r.Summary = w.summary(name, out)
-	if err := d.check(name, r.SHA256); err != nil {
-		return r, err
+	if err := d.checkNew(name, r.SHA256); err != nil {
+		return Report{}, err
 	}
 
 	text, err := json.Marshal(r.Summary)
@@ -108,6 +108,15 @@ func (w *writer) summary(name string, out *counted) Summary {
 		Bytes:      out.n,
 		SHA256:     hex.EncodeToString(out.hash.Sum(nil)),
 	}
+}
+
+// checkNew reads a new archive again. If the archive is damaged, checkNew removes it, because it
+// would be taken for the newest backup. The error is not a [Mismatch], since there is no backup.
+func (d Dir) checkNew(name, want string) error {
+	if err := d.check(name, want); err != nil {
+		return errors.Join(fmt.Errorf("reading the new backup back: %v", err), d.files.Remove(name))
+	}
+	return nil
 }
 
 // check reads an archive again and compares its SHA-256 with want.
@@ -287,5 +296,8 @@ func CreateFile(ctx context.Context, file string, to []age.Recipient, s Source) 
 		Added:      w.manifest.Media.Files,
 		AddedBytes: w.manifest.Media.Bytes,
 	}
-	return r, errors.Join(Dir{files}.check(name, r.SHA256), w.mismatch())
+	if err := (Dir{files}).checkNew(name, r.SHA256); err != nil {
+		return Report{}, err
+	}
+	return r, w.mismatch()
 }
