@@ -144,13 +144,18 @@ func (ks *APIKeys) Update(
 	return k, ks.c.Revocations.Sync(ctx)
 }
 
-// permitChange returns an error if a change adds rights to a key that exceed r.
+// permitChange returns an error if a change adds rights to a key that exceed r. Scopes that the
+// change adds last as long as the key.
 func (r *Rights) permitChange(k APIKey, in APIKeyInput) error {
 	hadScope := func(s Scope) bool { return slices.Contains(k.Scopes, s) }
 	added := slices.DeleteFunc(slices.Clone(in.Scopes), hadScope)
+	lasts := k.Expires // after the change
+	if in.Expires != nil {
+		lasts = *in.Expires
+	}
 	expires := r.end()
-	if in.Expires != nil && isLater(*in.Expires, k.Expires) {
-		expires = *in.Expires
+	if len(added) > 0 || isLater(lasts, k.Expires) {
+		expires = lasts
 	}
 	return r.permit(added, expires)
 }

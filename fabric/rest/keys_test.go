@@ -193,7 +193,7 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	soon := w.now().Add(time.Hour).Truncate(time.Second)
 	self, boss := w.newKey(soon, fabric.Management, fabric.Fax)
 	more, _ := w.newKey(soon, fabric.Voice)
-	longer, _ := w.newKey(time.Time{}, fabric.Fax)
+	longer, _ := w.newKey(time.Time{}, fabric.Voice)
 	less, lessAuth := w.newKey(soon.Add(-time.Minute), fabric.Fax)
 	later := soon.Add(time.Minute).UTC().Format(time.RFC3339)
 	const badScopes, badExpiry = "permissions:invalid_parameter", "expires_at:invalid_parameter"
@@ -203,6 +203,7 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 		{"POST", "", `{"name":"x","permissions":["fax"],"expires_at":"` + later + `"}`, badExpiry},
 		{"PATCH", "/" + self.ID, `{"permissions":["management","fax","calling"]}`, badScopes},
 		{"PATCH", "/" + self.ID, `{"expires_at":null}`, badExpiry},
+		{"PATCH", "/" + longer.ID, `{"permissions":["calling","fax"]}`, badExpiry},
 		{
 			"PATCH", "/" + less.ID,
 			`{"expires_at":"` + later + `","permissions":["video"]}`,
@@ -223,6 +224,11 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	w.wantExpiry(created, soon.UTC().Format(time.RFC3339), "a key created by an expiring key")
 	r := w.call(boss, "PATCH", keyPath+"/"+more.ID, `{"name":"renamed","permissions":["calling"]}`)
 	r.wantStatus(t, "an update that keeps a key's permissions", http.StatusOK)
+	r = w.call(boss, "PATCH", keyPath+"/"+longer.ID, `{"name":"renamed","permissions":["calling"]}`)
+	r.wantStatus(t, "an update that keeps the permissions of a key without an expiry", http.StatusOK)
+	r = w.call(boss, "PATCH", keyPath+"/"+longer.ID,
+		`{"permissions":["calling","fax"],"expires_at":"`+soon.UTC().Format(time.RFC3339)+`"}`)
+	r.wantStatus(t, "an update that adds a permission and lets the key expire in time", http.StatusOK)
 	w.wants(lessAuth, http.StatusOK, "a key that was not changed")
 
 	r = w.call(boss, "POST", keyPath+"/"+self.ID+"/rotate", `{"overlap":0}`)
