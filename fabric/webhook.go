@@ -254,11 +254,12 @@ func (ws *Webhooks) newSigningKey(projectID string, starts time.Time) (SigningKe
 func SigningKeySecretName(id string) string { return "signing:" + id }
 
 // openSigningKeys opens the current and the next of the keys, which are ordered by their start
-// times.
+// times. If this node's clock is behind, even the first key may start in the future. It is still the
+// current key, because no other key exists.
 func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error) {
 	now := ws.now()
 	for i, k := range all {
-		if k.Starts.After(now) {
+		if i > 0 && k.Starts.After(now) {
 			s.Next = &all[i]
 			break
 		}
@@ -266,7 +267,7 @@ func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error)
 	}
 
 	if s.Current == nil {
-		return s, errors.New("no signing key is active yet")
+		return s, errors.New("the project has no signing key")
 	}
 	if s.CurrentSecret, err = ws.openSigningKey(*s.Current); err != nil {
 		return SigningKeys{}, err

@@ -92,6 +92,19 @@ func TestRotateSigningKey(t *testing.T) {
 	}
 }
 
+// TestSigningKeyOfFuture shows that a node whose clock is behind signs with the key that another
+// node has just made, since it is the only key.
+func TestSigningKeyOfFuture(t *testing.T) {
+	w := newWorld(t)
+	boss := w.manager()
+	rotated := as[signing](t, w.call(boss, "POST", signingKeyPath+"/rotate", `{"overlap":0}`))
+	w.pass(-time.Minute)
+	if got := w.signing(boss); got.Key != rotated.Key {
+		t.Errorf("the key is %s, want %s", got.Key, rotated.Key)
+	}
+	w.wantSignedWith(rotated.Key)
+}
+
 func TestRotateSigningKeyFaults(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
