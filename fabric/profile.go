@@ -173,7 +173,7 @@ func checkWebPage(param, text string) error {
 const maxWebPage = 2000
 
 func isWebPage(text string) bool {
-	if len(text) > maxWebPage || checkText("", text[:min(len(text), maxText)]) != nil {
+	if len(text) > maxWebPage || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 		return false
 	}
 	u, err := url.Parse(text)

@@ -1,6 +1,28 @@
 package fabric
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
+
+// TestIsWebPage shows that a long URL is accepted, unless a byte of it cannot be stored.
+func TestIsWebPage(t *testing.T) {
+	long := "https://example.com/" + strings.Repeat("x", maxText-21)
+	for text, want := range map[string]bool{
+		long + "\u00e9/ada":     true, // byte maxText is inside the letter
+		long + "xx/\x01":        false,
+		long + "xx/\u0085":      false,
+		long + "xx/\xff":        false,
+		long + long + long:      true,
+		"https://example.com/":  true,
+		"ftp://example.com/":    false,
+		"https://a@example.com": false,
+	} {
+		if got := isWebPage(text); got != want {
+			t.Errorf("isWebPage(%q) = %t, want %t", text, got, want)
+		}
+	}
+}
 
 // TestEmailHosts shows that the host of an email has only one spelling. Look-alikes that browsers
 // and mail servers read as plain letters and dots are not accepted as separate emails.
