@@ -96,10 +96,11 @@ func checkRingGroup(v kinds.Values) error {
 // check returns everything that is wrong with the forwarding of an input.
 func (in ForwardingInput) check() error {
 	var errs []error
-	for param, text := range map[string]*string{"forward_busy": in.Busy, "forward_no_answer": in.NoAnswer} {
-		if text != nil {
-			errs = append(errs, checkTarget(param, *text))
-		}
+	if in.Busy != nil {
+		errs = append(errs, checkTarget("forward_busy", *in.Busy))
+	}
+	if in.NoAnswer != nil {
+		errs = append(errs, checkTarget("forward_no_answer", *in.NoAnswer))
 	}
 	if n := in.RingSeconds; n != nil && *n != 0 && (*n < LeastRingSeconds || *n > MostRingSeconds) {
 		errs = append(errs, problem.BadParam("ring_seconds", "ring_seconds must be 0 or from %d to %d",

@@ -3,6 +3,7 @@ package rest
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -70,17 +71,11 @@ func (a auditAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer)
 		errs = append(errs, problem.BadParam("outcome", "outcome must be done or refused"))
 	}
 
-	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
-		text := query.Get(name)
-		if text == "" {
-			continue
-		}
-		var err error
-		*at, err = time.Parse(time.RFC3339, text)
-		if err != nil || at.Year() < 1970 || at.Year() > 9999 {
-			errs = append(errs, problem.BadParam(name, "%s must be a time such as 2030-01-31T12:00:00Z", name))
-		}
-	}
+	var err error
+	f.Since, err = timeOf(query, "since")
+	errs = append(errs, err)
+	f.Until, err = timeOf(query, "until")
+	errs = append(errs, err)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -88,4 +83,17 @@ func (a auditAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer)
 	return paged(w, r, func(q page.Query) (page.Page[audit.Event], error) {
 		return a.audit.List(r.Context(), f, q)
 	}, showEvent)
+}
+
+// timeOf returns the time in a member of a query, or the zero time if there is none.
+func timeOf(query url.Values, name string) (time.Time, error) {
+	text := query.Get(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.Year() < 1970 || at.Year() > 9999 {
+		return at, problem.BadParam(name, "%s must be a time such as 2030-01-31T12:00:00Z", name)
+	}
+	return at, nil
 }

@@ -70,6 +70,11 @@ func TestAudit(t *testing.T) {
 		r := w.call(boss, "GET", path+query, "")
 		r.wantStatus(t, "GET "+path+query, http.StatusUnprocessableEntity)
 	}
+	const bad = "?until=later&since=earlier"
+	const want = "since:invalid_parameter until:invalid_parameter"
+	if got := w.call(boss, "GET", path+bad, "").faults(t); got != want {
+		t.Errorf("GET %s: got %s, want %s", bad, got, want)
+	}
 	r := w.call(w.basic(), "GET", path, "")
 	r.wantStatus(t, "GET without Management", http.StatusUnauthorized)
 }

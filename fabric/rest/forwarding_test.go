@@ -42,6 +42,11 @@ func TestForwarding(t *testing.T) {
 		r := w.call(w.basic(), "PUT", path, body)
 		r.wantStatus(t, "PUT "+body, http.StatusUnprocessableEntity)
 	}
+	const wrong = `{"forward_no_answer":"+49","forward_busy":"alice"}`
+	const want = "forward_busy:invalid_parameter forward_no_answer:invalid_parameter"
+	if got := w.call(w.basic(), "PUT", path, wrong).faults(t); got != want {
+		t.Errorf("PUT %s: got %s, want %s", wrong, got, want)
+	}
 	wantForwarding("after refusals", set)
 
 	w.call(w.basic(), "PUT", path, `{"forward_busy":"","forward_no_answer":"","ring_seconds":0}`)
