@@ -128,3 +128,24 @@ func TestApplyIgnoresRegistered(t *testing.T) {
 		t.Errorf("the client of the file is %+v, want a first-party client", newest)
 	}
 }
+
+// TestApplyDuplicates shows that names that occur more than once in a list leave nothing to do after
+// the file was applied.
+func TestApplyDuplicates(t *testing.T) {
+	f, _, d := open(t)
+	_, err := f.Projects.Create(t.Context(), "Acme")
+	must(t, err)
+	const text = "projects: [{name: Acme, keys: [{name: CI, scopes: [voice, calling, chat]}]," +
+		" webhooks: [{url: 'https://a.example/', events: [call.created, call.ended, call.created]}]}]"
+	file, err := d.Parse("acme.yaml", []byte(text))
+	must(t, err)
+
+	for _, want := range []int{2, 0} {
+		steps, err := d.Plan(t.Context(), file, false)
+		must(t, err)
+		if len(steps) != want {
+			t.Errorf("the plan has the steps %+v, want %d", steps, want)
+		}
+		must(t, d.Apply(t.Context(), steps, func(declared.Done) error { return nil }))
+	}
+}

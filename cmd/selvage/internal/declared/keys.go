@@ -88,13 +88,17 @@ func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, e
 
 // settle normalizes the scopes and the expiry to the form in which they are stored.
 func (k *key) settle() error {
-	for i, name := range k.Scopes {
+	var scopes []string // without duplicates
+	for _, name := range k.Scopes {
 		scope, ok := fabric.ParseScope(name)
 		if !ok {
 			return problem.BadParam("scopes", "unknown scope %q; known are %s", name, joinSorted(fabric.Scopes()))
 		}
-		k.Scopes[i] = string(scope)
+		if !slices.Contains(scopes, string(scope)) {
+			scopes = append(scopes, string(scope))
+		}
 	}
+	k.Scopes = scopes
 
 	if k.Expires == "" || k.Expires == "never" {
 		k.Expires = ""

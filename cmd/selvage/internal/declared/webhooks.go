@@ -39,6 +39,13 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 			if len(w.Events) == 0 || slices.Contains(w.Events, fabric.AnyEvent) {
 				w.Events = []fabric.EventName{fabric.AnyEvent}
 			}
+			var events []fabric.EventName // without duplicates, as they are stored
+			for _, e := range w.Events {
+				if !slices.Contains(events, e) {
+					events = append(events, e)
+				}
+			}
+			w.Events = events
 			return nil
 		},
 
