@@ -19,13 +19,20 @@ func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 
 	o := Outcome{Kind: kindNumber, ID: r.ID, Name: r.Number}
 	return im.create(ctx, o, r.ProjectID, find, func() error {
+		assigns := r.ResourceID != "" && !im.Dry
+		if assigns { // a rejected number must not exist, so that the import can be repeated
+			_, err := im.Fabric.Resources.FindThing(ctx, r.ProjectID, r.ResourceID)
+			if err != nil {
+				return err
+			}
+		}
 		err := numbers.Import(ctx, fabric.PhoneNumber{
 			ID:        r.ID,
 			ProjectID: r.ProjectID,
 			Number:    r.Number,
 			Created:   r.Created,
 		}, im.Dry)
-		if err != nil || r.ResourceID == "" || im.Dry {
+		if err != nil || !assigns {
 			return err
 		}
 		_, err = im.Fabric.Routes.AssignPhone(ctx, r.ProjectID, r.ResourceID, r.ID, "calling")

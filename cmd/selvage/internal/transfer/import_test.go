@@ -1,0 +1,55 @@
+package transfer_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/transfer"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+// TestImportNumberAgain shows that a number whose resource does not exist yet is not created. If the
+// import is repeated once the resource exists, the resource gets the calls of the number.
+func TestImportNumberAgain(t *testing.T) {
+	dir := storetest.Dir(t)
+	rows := storetest.Open(t, dir, nil)
+	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
+	project, err := f.Projects.Create(t.Context(), "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	im := &transfer.Importer{Fabric: f}
+	number := &transfer.Number{
+		ID:         uuid.NewString(),
+		ProjectID:  project.ID,
+		Number:     "+4930123456",
+		ResourceID: uuid.NewString(),
+		Created:    time.Now(),
+	}
+	wantStatus := func(want transfer.Status) {
+		t.Helper()
+		o, err := im.Import(t.Context(), number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Status != want {
+			t.Errorf("the number is %s (%v), want %s", o.Status, o.Err, want)
+		}
+	}
+
+	wantStatus(transfer.Rejected)
+	number.ResourceID = storetest.AddSubscriber(t, rows, project.ID, "ada", time.Now())
+	wantStatus(transfer.Created)
+	wantStatus(transfer.Exists)
+	found, err := f.PhoneNumbers.Find(t.Context(), project.ID, number.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.ResourceID != number.ResourceID {
+		t.Errorf("the number belongs to the resource %q, want %q", found.ResourceID, number.ResourceID)
+	}
+}
