@@ -126,3 +126,27 @@ func TestUnmapped(t *testing.T) {
 		t.Errorf("unmapped are %s, want %s", text, want)
 	}
 }
+
+// TestAuth0Hashes shows that a user keeps the email of the file with users, in whatever order the
+// files are read.
+func TestAuth0Hashes(t *testing.T) {
+	const (
+		users  = `{"user_id":"auth0|a1","email":"ada@example.com","given_name":"Ada"}`
+		hashes = `{"_id":{"$oid":"a1"},"email":"old@example.com",
+			"passwordHash":"$2a$05$ayUIY8/LCjpLKECqoki6pOpeM.NxluqiHPxJ039AoO8H7q3psk1/a"}`
+	)
+	for _, files := range [][2]string{{users, hashes}, {hashes, users}} {
+		f, err := transfer.Auth0(strings.NewReader(files[0]), strings.NewReader(files[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Subscribers) != 1 {
+			t.Fatalf("the files have %d subscribers, want 1", len(f.Subscribers))
+		}
+		s := f.Subscribers[0]
+		if got := s.FirstName + " <" + s.Email + ">"; got != "Ada <ada@example.com>" {
+			t.Errorf("the subscriber is %s, want Ada <ada@example.com>", got)
+		}
+		wantPassword(t, s.PasswordHash, "fathom-lantern")
+	}
+}
