@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -209,11 +210,14 @@ func (c tokenCommands) inspectToken(ctx context.Context, a *app, _ *cobra.Comman
 	}
 
 	state := "good"
+	err = a.Fabric.Tokens.Check(ctx, t)
 	switch {
 	case !time.Now().Before(t.ExpiresAt):
 		state = "expired"
-	case a.Fabric.Tokens.Check(ctx, t) != nil:
+	case errors.Is(err, problem.Unauthenticated):
 		state = "revoked"
+	case err != nil: // such as a database that cannot be reached
+		return err
 	}
 	return cli.Show(c.Env, inspectionView, inspected{t, state})
 }
@@ -241,9 +245,12 @@ func (a *app) openToken(ctx context.Context, raw string) (fabric.Token, error) {
 		return t, nil
 	}
 	t, _, err := a.IDP.Tokens.Inspect(ctx, raw)
-	if err != nil {
-		return fabric.Token{}, problem.New(problem.Unauthenticated, "unauthorized",
-			"this server did not issue this token, or it is a JWT that expired or was revoked")
+	switch p := problem.First(err); {
+	case err == nil:
+		return t, nil
+	case p == nil, p.Kind == problem.Unavailable:
+		return fabric.Token{}, err
 	}
-	return t, nil
+	return fabric.Token{}, problem.New(problem.Unauthenticated, "unauthorized",
+		"this server did not issue this token, or it is a JWT that expired or was revoked")
 }
