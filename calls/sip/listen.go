@@ -124,6 +124,7 @@ func (s listener) accept(from net.Listener) {
 		t := newStream(conn)
 		t.keep = sync.OnceFunc(func() {
 			t.kept.Store(true)
+			_ = conn.SetReadDeadline(time.Now().Add(idleFor)) // fails only for an ended connection
 			s.unproven.Remove(remote.Addr())
 		})
 		go s.serveTCP(t, remote)
@@ -170,7 +171,7 @@ type stream struct {
 	once   sync.Once
 	proven atomic.Bool // the client has authenticated
 	kept   atomic.Bool // the client has authenticated or is in a call, so the connection may remain
-	keep   func()      // sets kept, and stops counting the connection as unproven
+	keep   func()      // sets kept and a later deadline, and stops counting the connection as unproven
 	id     string      // random; the phone's bindings contain it
 }
 

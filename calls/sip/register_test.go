@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -263,6 +264,16 @@ func TestManyStrangers(t *testing.T) {
 	eventually(t, "36 connections to be refused", func() bool { return w.server.Stats().Limited == 36 })
 	if n := w.server.Stats().Streams; n > 5+64 {
 		t.Errorf("%d connections are open, want at most %d", n, 5+64)
+	}
+}
+
+// TestSilentConnection shows that a connection may remain silent between two registrations once its
+// phone has authenticated.
+func TestSilentConnection(t *testing.T) {
+	w := newWorld(t)
+	w.newPhone("bob").overTCP().register()
+	if left := time.Until(w.streams.deadline()); left < 10*time.Minute {
+		t.Errorf("the connection of a registered phone may be silent for %s, want at least 10m", left)
 	}
 }
 

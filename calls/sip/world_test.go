@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ type world struct {
 	store   *store.Store
 	server  *sip.Server
 	udp     *net.UDPAddr
+	streams *observed
 	tls     string // the address for SIP over TLS
 	project string
 
@@ -122,13 +124,14 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 
 	udp, tcp := listen(t)
 	w.udp = udp.LocalAddr().(*net.UDPAddr)
+	w.streams = &observed{Listener: tcp}
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	secure := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	w.tls = secure.Addr().String()
 	rates := limit.Rates{limit.SIPPerUser: limit.Of(4, time.Hour), limit.SIPPerNetwork: limit.Of(6, time.Hour)}
 	w.server = sip.New(sip.Config{
 		UDP:        udp,
-		TCP:        tcp,
+		TCP:        w.streams,
 		TLS:        secure,
 		Fabric:     w.fabric,
 		Sessions:   sessions,
@@ -169,6 +172,37 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	w.subscriber("alice")
 	w.subscriber("bob")
 	return w
+}
+
+// An observed is a listener that notes how long the server waits for the next message of a
+// connection.
+type observed struct {
+	net.Listener
+	until atomic.Int64 // the last deadline for reading, as Unix time in nanoseconds
+}
+
+// Accept implements net.Listener.
+func (o *observed) Accept() (net.Conn, error) {
+	conn, err := o.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return observedConn{conn, o}, nil
+}
+
+// deadline returns the last deadline for reading from a connection.
+func (o *observed) deadline() time.Time { return time.Unix(0, o.until.Load()) }
+
+// An observedConn is a connection of an observed.
+type observedConn struct {
+	net.Conn
+	listener *observed
+}
+
+// SetReadDeadline implements net.Conn.
+func (c observedConn) SetReadDeadline(t time.Time) error {
+	c.listener.until.Store(t.UnixNano())
+	return c.Conn.SetReadDeadline(t)
 }
 
 // listen listens on the same port for UDP and TCP.
