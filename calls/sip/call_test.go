@@ -358,6 +358,20 @@ func TestRepeatedAnswer(t *testing.T) {
 	}
 }
 
+// TestRepeatedRefusal shows that a refusal is repeated until the phone acknowledges it.
+func TestRepeatedRefusal(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	m := p.dialed("bob")
+	if m.kind() != "480" {
+		t.Fatalf("calling bob without a phone returned\n%s\nwant 480", m)
+	}
+	p.seen = map[string]bool{}
+	if again := p.expect("480"); again != m {
+		t.Errorf("the repeated refusal is\n%s\nwant\n%s", again, m)
+	}
+}
+
 // TestHangUpByServer shows that if the server shuts down, both phones get a BYE with the cause.
 func TestHangUpByServer(t *testing.T) {
 	w := newWorld(t)

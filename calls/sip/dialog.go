@@ -85,7 +85,7 @@ func (s *Server) remove(d *dialog) bool {
 	delete(s.legs, d.leg)
 	s.mu.Unlock()
 	for _, t := range d.accepted() {
-		t.acknowledge() // an ACK can no longer find the dialog
+		t.stopAccepting()
 	}
 	return had
 }

@@ -43,6 +43,7 @@ type serverTx struct {
 	mu        sync.Mutex
 	last      []byte // the last response
 	final     bool
+	refused   bool // last refuses the request
 	timer     *time.Timer
 	pause     time.Duration
 	since     time.Time
@@ -111,6 +112,7 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 	t.server.counters.sent.add(r.StatusCode)
 	t.last = b
 	t.final = r.StatusCode >= 200
+	t.refused = r.StatusCode >= 300
 	t.flow.write(b)
 	if !t.final {
 		return
@@ -169,6 +171,17 @@ func (t *serverTx) acknowledge() {
 	then := t.settle()
 	t.mu.Unlock()
 	then()
+}
+
+// stopAccepting stops waiting for the ACK to a 200, which can no longer find the dialog. The ACK to a
+// refusal finds the transaction by itself, so a refusal is still repeated (RFC 3261, section 17.2.1).
+func (t *serverTx) stopAccepting() {
+	t.mu.Lock()
+	refused := t.refused
+	t.mu.Unlock()
+	if !refused {
+		t.acknowledge()
+	}
 }
 
 // settle stops waiting for the ACK. It returns the function to call once mu is free. The caller
