@@ -168,11 +168,7 @@ func TestCancel(t *testing.T) {
 	invite := bob.expect("INVITE")
 	bob.respond(invite, "180 Ringing", "")
 
-	cancel := r.with("", "")
-	cancel.method = "CANCEL"
-	cancel.seq = alice.seq
-	_, branch, _ := strings.Cut(m.header("Via")[0], "branch=")
-	cancel.branch, _, _ = strings.Cut(branch, ";")
+	cancel := alice.cancellation(r, m)
 	stranger := w.newPhone("alice")
 	stranger.conn = stranger.from("127.0.0.3")
 	stranger.callID = alice.callID
@@ -189,6 +185,37 @@ func TestCancel(t *testing.T) {
 	bob.respond(canceled, "200 OK", "")
 	bob.respond(invite, "487 Request Terminated", "")
 	bob.expect("ACK")
+	w.isOver()
+}
+
+// cancellation returns the CANCEL for an INVITE. m is a response to the INVITE.
+func (p *phone) cancellation(invite request, m message) request {
+	r := invite.with("", "")
+	r.method = "CANCEL"
+	r.seq = p.seq
+	_, branch, _ := strings.Cut(m.header("Via")[0], "branch=")
+	r.branch, _, _ = strings.Cut(branch, ";")
+	return r
+}
+
+// TestEarlyCancel shows that a CANCEL takes effect even if it arrives before the call has begun.
+// The callee's phone does not keep ringing.
+func TestEarlyCancel(t *testing.T) {
+	w := newWorld(t, func(c *calls.Config) { c.Limits.Ring = time.Hour })
+	alice, bob := w.newPhone("alice"), w.newPhone("bob")
+	bob.register()
+	for i := range 5 { // as many calls as alice may begin at once
+		alice.callID = fmt.Sprint("canceled ", i)
+		r := alice.invitation("bob")
+		_, m := alice.ask(r) // usually 100
+		alice.send(alice.write(alice.cancellation(r, m), ""))
+		for m = alice.next(deadline); m.kind() != "487"; m = alice.next(deadline) {
+			if m.kind() != "100" && m.kind() != "180" && m.kind() != "200" {
+				t.Fatalf("after a CANCEL, alice got\n%s\nwant 487", m)
+			}
+		}
+		alice.send(alice.acknowledge(r, m))
+	}
 	w.isOver()
 }
 

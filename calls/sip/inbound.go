@@ -65,6 +65,10 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 		t.respond(response(r, 503, "Service Unavailable", nil), nil)
 		return
 	}
+	if t.isCanceled() { // before the dialog was added, so handleCancel has not found it
+		d.giveUp()
+		return
+	}
 
 	s.counters.inbound.Add(1)
 	_, err := d.do(calls.Command{Op: calls.Invite, To: c.to, SDP: string(r.Body())})
@@ -73,6 +77,10 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 		if d.finish() {
 			t.respond(s.refusal(r, err), nil)
 		}
+		return
+	}
+	if d.isOver() { // the phone may have ended the call before it began
+		d.hangUp(calls.Hangup, calls.NormalClearing)
 	}
 }
 
@@ -242,15 +250,18 @@ func (s *Server) handleCancel(r *sip.Request, f flow) {
 		return
 	}
 	s.reply(r, f, 200, "OK")
+	t.cancel()
+	if d := s.callingWith(t); d != nil {
+		d.giveUp()
+	}
+}
 
-	d := s.callingWith(t)
-	if d == nil {
+// giveUp ends a call that the phone has canceled, unless the INVITE already has a final response.
+func (d *dialog) giveUp() {
+	if !d.endUnanswered() {
 		return
 	}
-	if !d.endUnanswered() {
-		return // the INVITE already has a final response
-	}
-	t.respond(response(d.invite, 487, "Request Terminated", nil), nil)
+	d.received.respond(response(d.invite, 487, "Request Terminated", nil), nil)
 	d.hangUp(calls.Hangup, calls.NormalClearing)
 }
 

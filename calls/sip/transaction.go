@@ -44,6 +44,7 @@ type serverTx struct {
 	last      []byte // the last response
 	final     bool
 	refused   bool // last refuses the request
+	canceled  bool // the phone has sent a CANCEL
 	timer     *time.Timer
 	pause     time.Duration
 	since     time.Time
@@ -171,6 +172,20 @@ func (t *serverTx) acknowledge() {
 	then := t.settle()
 	t.mu.Unlock()
 	then()
+}
+
+// cancel records that the phone has sent a CANCEL.
+func (t *serverTx) cancel() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.canceled = true
+}
+
+// isCanceled reports whether the phone has sent a CANCEL.
+func (t *serverTx) isCanceled() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.canceled
 }
 
 // stopAccepting stops waiting for the ACK to a 200, which can no longer find the dialog. The ACK to a
