@@ -219,6 +219,28 @@ func TestEarlyCancel(t *testing.T) {
 	w.isOver()
 }
 
+// TestEarlyBYE shows that a BYE ends a call that was not answered yet. The INVITE then gets its final
+// response.
+func TestEarlyBYE(t *testing.T) {
+	w := newWorld(t)
+	alice, bob := w.newPhone("alice"), w.newPhone("bob")
+	bob.register()
+	r, m := alice.dial("bob")
+	if m.kind() != "180" {
+		t.Fatalf("calling bob returned\n%s\nwant 180", m)
+	}
+	bob.respond(bob.expect("INVITE"), "180 Ringing", "")
+	alice.send(alice.write(alice.inDialog("BYE", m), ""))
+	alice.expect("200")
+	refused := alice.expect("487")
+	if cseq := refused.header("CSeq")[0]; !strings.HasSuffix(cseq, "INVITE") {
+		t.Errorf("the 487 has the CSeq %s, want that of the INVITE", cseq)
+	}
+	alice.send(alice.acknowledge(r, refused))
+	bob.expect("CANCEL")
+	w.isOver()
+}
+
 func TestRefusedByPhone(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct{ status, want string }{

@@ -71,9 +71,13 @@ func (d *dialog) advance(seq uint32) bool {
 	return true
 }
 
-// byPhone ends the call after the phone has sent a BYE. If the call has already ended, byPhone
-// removes the dialog, which waited for an ACK.
+// byPhone ends the call after the phone has sent a BYE. If the call was not answered, the INVITE gets
+// its final response, too (RFC 3261, section 15.1.2). If the call has already ended, byPhone removes
+// the dialog, which waited for an ACK.
 func (d *dialog) byPhone() {
+	if d.giveUp() {
+		return
+	}
 	if d.finish() {
 		d.hangUp(calls.Hangup, calls.NormalClearing)
 		return

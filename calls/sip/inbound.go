@@ -256,13 +256,15 @@ func (s *Server) handleCancel(r *sip.Request, f flow) {
 	}
 }
 
-// giveUp ends a call that the phone has canceled, unless the INVITE already has a final response.
-func (d *dialog) giveUp() {
+// giveUp ends a call that the phone gives up before it is answered. It returns false if the INVITE
+// already has a final response.
+func (d *dialog) giveUp() bool {
 	if !d.endUnanswered() {
-		return
+		return false
 	}
 	d.received.respond(response(d.invite, 487, "Request Terminated", nil), nil)
 	d.hangUp(calls.Hangup, calls.NormalClearing)
+	return true
 }
 
 // endUnanswered makes the dialog over if its INVITE has no final response yet. It reports whether it
