@@ -117,9 +117,9 @@ func (s *Server) handle(r *sip.Request, f flow) {
 	case tagOf(r.To().Params) != "":
 		s.handleInDialog(r, f)
 	case r.Method == sip.REGISTER:
-		s.handleRegister(ctx, r, f)
+		s.handleOnce(r, f, func() { s.handleRegister(ctx, r, f) })
 	case r.Method == sip.INVITE:
-		s.handleInvite(ctx, r, f)
+		s.handleOnce(r, f, func() { s.handleInvite(ctx, r, f) })
 	case r.Method == sip.OPTIONS && s.isRegistered(f):
 		s.reply(r, f, 200, "OK", allow)
 	}

@@ -277,6 +277,26 @@ func TestSilentConnection(t *testing.T) {
 	}
 }
 
+// TestRepeatDuringAuthentication shows that a phone gets no second challenge if it repeats a request
+// while the server checks the request's credentials.
+func TestRepeatDuringAuthentication(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	for i := range 20 {
+		p.callID = fmt.Sprint("repeated ", i)
+		r := p.registration(600)
+		p.send(p.write(r, ""))
+		sent := p.write(r, p.authorize(p.expect("401"), r.method, r.uri, 1))
+		for range 5 {
+			p.send(sent)
+		}
+		p.expect("200")
+	}
+	if m := p.next(silence); m != "" {
+		t.Errorf("after the response to its request, the phone got\n%s\nwant nothing", m)
+	}
+}
+
 // askSilently registers like ask, but returns "" as the response if the server does not answer.
 func (p *phone) askSilently() (string, message) {
 	p.t.Helper()

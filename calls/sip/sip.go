@@ -93,6 +93,7 @@ type Server struct {
 	mu            sync.Mutex
 	streams       map[netip.AddrPort]*stream // TCP connections that phones and gateways opened
 	trunks        map[trunk]*stream          // connections that this server opened to gateways
+	handling      map[serverKey]bool         // requests outside calls that are being handled
 	served        map[serverKey]*serverTx
 	sent          map[string]*clientTx // transactions by branch
 	dialogs       map[dialogKey]*dialog
@@ -142,6 +143,7 @@ func New(c Config) *Server {
 		workers:       make(chan struct{}, maxWorkers),
 		streams:       make(map[netip.AddrPort]*stream),
 		trunks:        make(map[trunk]*stream),
+		handling:      make(map[serverKey]bool),
 		served:        make(map[serverKey]*serverTx),
 		sent:          make(map[string]*clientTx),
 		dialogs:       make(map[dialogKey]*dialog),

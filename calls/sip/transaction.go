@@ -72,6 +72,26 @@ func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 	return t, fresh
 }
 
+// handleOnce calls handle, unless the same request is being handled. Before a request has a
+// transaction, its repeat would fail, because the credentials in it are valid only once. The phone
+// would then take the challenge for the response to its request.
+func (s *Server) handleOnce(r *sip.Request, f flow, handle func()) {
+	key := keyOf(r, f)
+	s.mu.Lock()
+	isRepeat := s.handling[key]
+	s.handling[key] = true
+	s.mu.Unlock()
+	if isRepeat {
+		return
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.handling, key)
+	}()
+	handle()
+}
+
 // after calls do once d has passed. A panic in do does not end the process.
 func (s *Server) after(d time.Duration, do func()) *time.Timer {
 	return time.AfterFunc(d, func() {
