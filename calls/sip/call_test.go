@@ -188,6 +188,28 @@ func TestCancel(t *testing.T) {
 	w.isOver()
 }
 
+// TestRepeatedCancel shows that a CANCEL to a ringing phone is repeated until the phone responds.
+func TestRepeatedCancel(t *testing.T) {
+	w := newWorld(t)
+	alice, bob := w.newPhone("alice"), w.newPhone("bob")
+	bob.register()
+	r, m := alice.dial("bob")
+	if m.kind() != "180" {
+		t.Fatalf("calling bob returned\n%s\nwant 180", m)
+	}
+	invite := bob.expect("INVITE")
+	bob.respond(invite, "180 Ringing", "")
+	alice.send(alice.write(alice.cancellation(r, m), ""))
+	canceled := bob.expect("CANCEL")
+	bob.seen = map[string]bool{}
+	if again := bob.expect("CANCEL"); again != canceled {
+		t.Errorf("the repeated CANCEL is\n%s\nwant\n%s", again, canceled)
+	}
+	bob.respond(canceled, "200 OK", "")
+	bob.respond(invite, "487 Request Terminated", "")
+	bob.expect("ACK")
+}
+
 // cancellation returns the CANCEL for an INVITE. m is a response to the INVITE.
 func (p *phone) cancellation(invite request, m message) request {
 	r := invite.with("", "")

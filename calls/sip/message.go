@@ -92,9 +92,9 @@ func (s *Server) receiveResponse(r *sip.Response, f flow) {
 	s.counters.answered.add(r.StatusCode)
 	branch, _ := r.Via().Params.Get("branch")
 	s.mu.Lock()
-	t := s.sent[branch]
+	t := s.sent[sentKey{branch, r.CSeq().MethodName}]
 	s.mu.Unlock()
-	if t != nil && t.flow.source() == f.source() && t.request.Method == r.CSeq().MethodName {
+	if t != nil && t.flow.source() == f.source() {
 		go func() {
 			defer s.recoverPanic()
 			t.receive(r)

@@ -145,7 +145,7 @@ func (d *dialog) cancel(c calls.Cause) {
 func (d *dialog) sendCancel() {
 	r := cancellation(d.invite, d.reason)
 	d.reason = nil
-	d.flow.write([]byte(r.String())) // if the CANCEL is lost, a BYE may follow
+	d.server.request(r, d.flow, byeEnd, func(*sip.Response) {})
 }
 
 // accept handles the phone's answer. The phone repeats the answer until it receives an ACK.

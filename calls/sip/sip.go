@@ -95,7 +95,7 @@ type Server struct {
 	trunks        map[trunk]*stream          // connections that this server opened to gateways
 	handling      map[serverKey]bool         // requests outside calls that are being handled
 	served        map[serverKey]*serverTx
-	sent          map[string]*clientTx // transactions by branch
+	sent          map[sentKey]*clientTx
 	dialogs       map[dialogKey]*dialog
 	legs          map[string]*dialog
 	gateways      []fabric.Gateway       // the gateways of all projects
@@ -145,7 +145,7 @@ func New(c Config) *Server {
 		trunks:        make(map[trunk]*stream),
 		handling:      make(map[serverKey]bool),
 		served:        make(map[serverKey]*serverTx),
-		sent:          make(map[string]*clientTx),
+		sent:          make(map[sentKey]*clientTx),
 		dialogs:       make(map[dialogKey]*dialog),
 		legs:          make(map[string]*dialog),
 		pinged:        make(map[netip.AddrPort]time.Time),

@@ -255,6 +255,18 @@ func (t *serverTx) end() {
 	delete(t.server.served, t.key)
 }
 
+// A sentKey identifies the transaction of a response (RFC 3261, section 17.1.3). An INVITE and its
+// CANCEL have the same branch.
+type sentKey struct {
+	branch string
+	method sip.RequestMethod
+}
+
+func sentKeyOf(r *sip.Request) sentKey {
+	branch, _ := r.Via().Params.Get("branch")
+	return sentKey{branch, r.Method}
+}
+
 // A clientTx is the transaction of a sent request. Over UDP, it repeats the request until a
 // response arrives.
 type clientTx struct {
@@ -276,7 +288,6 @@ type clientTx struct {
 // request sends a request. It calls handle with each response, or with nil if no response arrives
 // within limit.
 func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle func(*sip.Response)) *clientTx {
-	branch, _ := r.Via().Params.Get("branch")
 	t := &clientTx{
 		server:  s,
 		request: r,
@@ -292,7 +303,7 @@ func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle fun
 		s.mu.Unlock()
 		return t
 	}
-	s.sent[branch] = t
+	s.sent[sentKeyOf(r)] = t
 	s.mu.Unlock()
 
 	t.mu.Lock()
@@ -362,8 +373,7 @@ func (t *clientTx) stop() {
 }
 
 func (t *clientTx) end() {
-	branch, _ := t.request.Via().Params.Get("branch")
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
-	delete(t.server.sent, branch)
+	delete(t.server.sent, sentKeyOf(t.request))
 }
