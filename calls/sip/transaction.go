@@ -298,6 +298,8 @@ func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle fun
 		since:   time.Now(),
 		limit:   limit,
 	}
+	t.mu.Lock() // until the timer exists, because Close stops it
+	defer t.mu.Unlock()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -306,8 +308,6 @@ func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle fun
 	s.sent[sentKeyOf(r)] = t
 	s.mu.Unlock()
 
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	f.write(t.bytes)
 	t.timer = s.after(t.pause, t.tick)
 	return t
