@@ -130,6 +130,7 @@ func (d *dialog) reauthorize(r *sip.Response) bool {
 		return false
 	}
 	d.authorized = true
+	d.heard = false // a CANCEL must wait for a response to the new INVITE
 	d.sendInvite(h)
 	return true
 }

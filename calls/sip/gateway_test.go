@@ -71,6 +71,31 @@ func TestGatewayRefuses(t *testing.T) {
 	w.isOver()
 }
 
+// TestCancelAfterChallenge shows that a CANCEL waits for a response to the INVITE with credentials. A
+// gateway that has only responded to the INVITE without credentials would not know the CANCEL.
+func TestCancelAfterChallenge(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(nil)
+	w.permit(fabric.OutboundOn, "+49")
+	alice := w.newPhone("alice")
+	r, m := alice.dial("+4930123456")
+	if m.kind() != "180" {
+		t.Fatalf("calling a number returned\n%s\nwant 180", m)
+	}
+	invite := carrier.expect("INVITE")
+	carrier.reply(invite, "100 Trying", "")
+	invite = carrier.challenge(invite, "Proxy-Authenticate: Digest realm=\"isp\", nonce=\"abc\", algorithm=MD5\r\n")
+	alice.send(alice.write(alice.cancellation(r, m), ""))
+	alice.expect("200")
+	alice.send(alice.acknowledge(r, alice.expect("487")))
+	w.isOver()
+	if m := carrier.next(silence); m != "" {
+		t.Errorf("before its response to the INVITE, the gateway got\n%s\nwant nothing", m)
+	}
+	carrier.reply(invite, "100 Trying", "")
+	carrier.respond(carrier.expect("CANCEL"), "200 OK", "")
+}
+
 // TestTollFraud shows which calls to phone numbers are refused, and that the gateway receives none
 // of them.
 func TestTollFraud(t *testing.T) {

@@ -109,7 +109,7 @@ func (d *dialog) answered(r *sip.Response) {
 			d.hangUp(calls.Fail, calls.UserNotRegistered)
 		}
 	case r.StatusCode < 200:
-		d.ringing()
+		d.ringing(r)
 	case r.StatusCode < 300:
 		d.accept(r)
 	case d.reauthorize(r):
@@ -123,9 +123,12 @@ func (d *dialog) answered(r *sip.Response) {
 
 // ringing handles a provisional response. If a CANCEL was waiting for the phone's first response,
 // ringing sends it (RFC 3261, section 9.1).
-func (d *dialog) ringing() {
+func (d *dialog) ringing(r *sip.Response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if r.CSeq().SeqNo != d.invite.CSeq().SeqNo {
+		return // the INVITE was repeated with credentials, and this response is late
+	}
 	d.heard = true
 	if d.reason != nil {
 		d.sendCancel()
