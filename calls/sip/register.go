@@ -219,8 +219,12 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 	}
 
 	s.counters.registered.Add(1)
-	if f.udp != nil && len(contacts) > 0 && contacts[0].expires > 0 {
-		s.keepOpen(f.remote, time.Now().Add(contacts[0].expires))
+	var longest time.Duration
+	for _, contact := range contacts { // some of them may be removed
+		longest = max(longest, contact.expires)
+	}
+	if f.udp != nil && longest > 0 {
+		s.keepOpen(f.remote, time.Now().Add(longest))
 	}
 	return response(r, 200, "OK", nil, reg.headers(c.ID)...)
 }

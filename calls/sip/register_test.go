@@ -277,6 +277,22 @@ func TestSilentConnection(t *testing.T) {
 	}
 }
 
+// TestMovedPhone shows that a phone counts as registered if the same request removes its former
+// contact.
+func TestMovedPhone(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	r := p.registration(600)
+	withFormer := func(text string) string {
+		return strings.Replace(text, "Contact:", "Contact: <sip:alice@192.0.2.1>;expires=0\r\nContact:", 1)
+	}
+	p.send(withFormer(p.write(r, "")))
+	p.send(withFormer(p.write(r, p.authorize(p.expect("401"), r.method, r.uri, 1))))
+	p.expect("200")
+	p.send(p.write(request{method: "OPTIONS", uri: r.uri, to: r.to, from: "ping"}, ""))
+	p.expect("200")
+}
+
 // TestRepeatDuringAuthentication shows that a phone gets no second challenge if it repeats a request
 // while the server checks the request's credentials.
 func TestRepeatDuringAuthentication(t *testing.T) {
