@@ -2,8 +2,10 @@ package media
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"slices"
 
+	"github.com/pion/rtp"
 	"github.com/pion/srtp/v3"
 
 	"github.com/selvage/selvage/calls/sdp"
@@ -55,6 +57,48 @@ func contextFor(c sdp.Crypto, options ...srtp.ContextOption) (*srtp.Context, err
 	return srtp.CreateContext([]byte(c.Key[:length]), []byte(c.Key[length:]), profile, options...)
 }
 
+// A phoneCipher decrypts the packets of a phone. srtp.Context never forgets an SSRC. Phones may begin
+// to use other SSRCs, for example after a hold, but a hostile phone could use a new one in each
+// packet. After maxSources SSRCs, phoneCipher therefore begins with a new context.
+type phoneCipher struct {
+	*srtp.Context
+	key     sdp.Crypto
+	sources []uint32 // SSRCs that the context knows
+}
+
+// newPhoneCipher returns a cipher for the packets of a phone with the key in c.
+func newPhoneCipher(c sdp.Crypto) (*phoneCipher, error) {
+	ctx, err := contextFor(c, srtp.SRTPReplayProtection(reorder), srtp.SRTCPReplayProtection(64))
+	if err != nil {
+		return nil, err
+	}
+	return &phoneCipher{Context: ctx, key: c}, nil
+}
+
+// DecryptRTP implements cipher.
+func (c *phoneCipher) DecryptRTP(dst, packet []byte, h *rtp.Header) ([]byte, error) {
+	ssrc := binary.BigEndian.Uint32(packet[8:])
+	if slices.Contains(c.sources, ssrc) {
+		return c.Context.DecryptRTP(dst, packet, h)
+	}
+
+	next := c
+	if len(c.sources) == maxSources {
+		fresh, err := newPhoneCipher(c.key)
+		if err != nil {
+			return nil, err
+		}
+		next = fresh
+	}
+	plain, err := next.Context.DecryptRTP(dst, packet, h)
+	if err != nil {
+		return nil, err
+	}
+	c.Context = next.Context
+	c.sources = append(next.sources, ssrc)
+	return plain, nil
+}
+
 // makeKeys makes a key for each suite. The engine uses one of them to encrypt the phone's media.
 func (t *transport) makeKeys(suites []sdp.Crypto) {
 	t.port.secure = true
@@ -84,7 +128,7 @@ func (t *transport) setRemoteKey(s *sdp.Section) {
 		return
 	}
 
-	ctx, err := contextFor(theirs, srtp.SRTPReplayProtection(reorder), srtp.SRTCPReplayProtection(64))
+	ctx, err := newPhoneCipher(theirs)
 	if err != nil {
 		return // the phone's packets are dropped
 	}
