@@ -35,13 +35,16 @@ func (l *leg) Accept(answer string) error {
 		if a.Rejected {
 			continue
 		}
-		if s := l.findSection(a.Mid); s == nil || string(s.kind) != a.Kind {
+		s := l.findSection(a.Mid)
+		if s == nil || string(s.kind) != a.Kind {
 			return problem.New(problem.Invalid, "invalid_sdp", "section %s was not offered", a.Mid)
 		}
 		if err := l.checkUsable(a); err != nil {
 			return err
 		}
-		accepted++
+		if !s.offered || hasCodec(s.agreed.Accept(a)) {
+			accepted++
+		}
 	}
 
 	if accepted == 0 {
@@ -67,7 +70,7 @@ func (l *leg) accept(s *section, a *sdp.Section) {
 	}
 
 	agreed := s.agreed.Accept(a)
-	if len(agreed.Codecs) == 0 {
+	if !hasCodec(agreed) {
 		l.closeSection(s)
 		return
 	}
@@ -75,6 +78,9 @@ func (l *leg) accept(s *section, a *sdp.Section) {
 	s.setAgreed(agreed)
 	s.transport.setRemote(a)
 }
+
+// hasCodec reports whether a section has a codec. Telephone events, which come last, are none.
+func hasCodec(s sdp.Section) bool { return len(s.Codecs) > 0 && s.Codecs[0].Name != sdp.Events }
 
 // Update implements calls.Media.
 func (l *leg) Update(offer string) (string, error) { return l.applyOffer(offer, false) }

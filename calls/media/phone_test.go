@@ -174,6 +174,24 @@ func TestPhoneOfferRefused(t *testing.T) {
 	}
 }
 
+// TestPhoneAnswerRefused shows that an answer without the offered codec is an error. Otherwise, the
+// call would be answered, but silent.
+func TestPhoneAnswerRefused(t *testing.T) {
+	e := newEngine(t)
+	p, callee := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
+	p.call(e, p.description(p.port(), "sendrecv"))
+	leg, _, err := e.Offer(callee.watch, p.leg, calls.Terms{Phone: loopback})
+	must(t, err)
+	answer := callee.description(callee.port(), "sendrecv")
+	for name, formats := range map[string]string{"a different codec": "8 101", "only telephone events": "101"} {
+		text := strings.Replace(answer, "RTP/AVP 0 101", "RTP/AVP "+formats, 1)
+		if err := leg.Accept(text); !errors.Is(err, problem.Invalid) {
+			t.Errorf("Accept of an answer with %s = %v, want %v", name, err, problem.Invalid)
+		}
+	}
+	must(t, leg.Accept(answer))
+}
+
 // firstPort is the first port in tests of port ranges. The kernel does not assign ports this low.
 const firstPort = 4000
 
