@@ -277,6 +277,25 @@ func TestRetry(t *testing.T) {
 	w.wantSpools(t, 0)
 }
 
+// TestUnreadableSpool shows that a spool that cannot be opened does not keep the others from being
+// rendered.
+func TestUnreadableSpool(t *testing.T) {
+	w := newWorld(t)
+	sid := w.interrupted(t, w.call(time.Hour), 50)
+	if err := os.Mkdir(filepath.Join(w.dir.Name(), "0"+extension), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.enqueueUnlocked(t.Context()); err == nil {
+		t.Error("the spool that cannot be opened causes no error")
+	}
+	if err := w.renders.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.find(t, sid).Status; got != recordings.Completed {
+		t.Errorf("after the recovery, the recording is %s, want completed", got)
+	}
+}
+
 // TestLock shows that a process does not touch the spools of other processes.
 func TestLock(t *testing.T) {
 	w := newWorld(t)

@@ -45,13 +45,15 @@ func (s *Spools) Run(ctx context.Context) {
 	}
 }
 
-// enqueueUnlocked starts rendering all spools that are due and not locked.
+// enqueueUnlocked starts rendering all spools that are due and not locked. A spool that cannot be
+// opened does not keep the others from being rendered.
 func (s *Spools) enqueueUnlocked(ctx context.Context) error {
 	entries, err := fs.ReadDir(s.dir.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("listing spools: %w", err)
 	}
 
+	var errs []error
 	for _, e := range entries {
 		sid, ok := strings.CutSuffix(e.Name(), extension)
 		if !ok || !s.isDue(sid) {
@@ -59,14 +61,15 @@ func (s *Spools) enqueueUnlocked(ctx context.Context) error {
 		}
 		file, err := s.lockFile(sid)
 		if err != nil {
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		if file != nil {
 			s.interrupt(ctx, file)
 			s.enqueue(file, sid)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // isDue reports whether a spool may be rendered now.
