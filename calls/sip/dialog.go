@@ -215,15 +215,28 @@ func (d *dialog) end(c calls.Cause) {
 	}
 }
 
-// bye sends the phone a BYE.
+// bye sends the phone a BYE. If a gateway that was called requests credentials, bye sends it another
+// BYE.
 func (d *dialog) bye(c calls.Cause) {
+	d.sendBYE(c, nil, func(answer *sip.Response) {
+		if h, ok := d.answerFor(answer, sip.BYE); ok {
+			d.sendBYE(c, h, func(*sip.Response) {})
+		}
+	})
+}
+
+// sendBYE sends a BYE. If more is not nil, it adds this header.
+func (d *dialog) sendBYE(c calls.Cause, more sip.Header, handle func(*sip.Response)) {
 	d.mu.Lock()
 	d.seq++
 	r := d.request(sip.BYE, d.seq)
 	d.mu.Unlock()
+	if more != nil {
+		r.AppendHeader(more)
+	}
 	r.AppendHeader(reasonOf(c))
 	r.SetBody(nil)
-	d.server.request(r, d.flow, byeEnd, func(*sip.Response) {})
+	d.server.request(r, d.flow, byeEnd, handle)
 }
 
 // checkEvery is the interval between requests that check whether the phone in a call still

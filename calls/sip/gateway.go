@@ -120,19 +120,32 @@ func uriHost(host string) string {
 // reauthorize repeats the INVITE with the gateway's credentials if the response r requests them. It
 // reports whether it repeated the INVITE.
 func (d *dialog) reauthorize(r *sip.Response) bool {
+	h, ok := d.answerFor(r, sip.INVITE)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.gateway == nil || d.authorized || d.over || r.StatusCode != 401 && r.StatusCode != 407 {
-		return false
-	}
-	h, ok := answerChallenge(r, sip.INVITE, d.remote.String(), d.gateway.Username, d.gateway.Password)
-	if !ok {
+	if !ok || d.authorized || d.over {
 		return false
 	}
 	d.authorized = true
 	d.heard = false // a CANCEL must wait for a response to the new INVITE
 	d.sendInvite(h)
 	return true
+}
+
+// answerFor returns the header with the gateway's credentials if the response r requests them. ok is
+// false if r is nil or no challenge. ok is also false in calls from a gateway, because they may come
+// from addresses other than that of the gateway's host.
+func (d *dialog) answerFor(r *sip.Response, method sip.RequestMethod) (h sip.Header, ok bool) {
+	if d.gateway == nil || d.received != nil {
+		return nil, false
+	}
+	if r == nil || challenges[r.StatusCode] == [2]string{} {
+		return nil, false
+	}
+	d.mu.Lock()
+	uri := d.remote.String()
+	d.mu.Unlock()
+	return answerChallenge(r, method, uri, d.gateway.Username, d.gateway.Password)
 }
 
 // challenges contains the response codes that request credentials. Its values are the headers of

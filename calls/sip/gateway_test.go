@@ -96,6 +96,33 @@ func TestCancelAfterChallenge(t *testing.T) {
 	carrier.respond(carrier.expect("CANCEL"), "200 OK", "")
 }
 
+// TestChallengedBYE shows that the server answers a gateway's challenge to a BYE. Otherwise, the
+// gateway would keep the call.
+func TestChallengedBYE(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(nil)
+	w.permit(fabric.OutboundOn, "+49")
+	alice := w.newPhone("alice")
+	alice.dial("+4930123456")
+	carrier.respond(carrier.expect("INVITE"), "200 OK", carrier.offer("sendrecv"))
+	carrier.expect("ACK")
+	answered := alice.expect("200")
+	alice.acks(answered, alice.seq)
+	alice.send(alice.write(alice.inDialog("BYE", answered), ""))
+	alice.expect("200")
+
+	const challenge = "WWW-Authenticate: Digest realm=\"isp\", nonce=\"abc\", algorithm=MD5\r\n"
+	carrier.reply(carrier.expect("BYE"), "401 Unauthorized", challenge)
+	again := carrier.expect("BYE")
+	if credentials := again.header("Authorization"); len(credentials) != 1 {
+		t.Errorf("after a challenge, the gateway got\n%s\nwant one Authorization", again)
+	}
+	carrier.reply(again, "401 Unauthorized", challenge)
+	if m := carrier.next(silence); m != "" {
+		t.Errorf("after a second challenge, the gateway got\n%s\nwant nothing", m)
+	}
+}
+
 // TestTollFraud shows which calls to phone numbers are refused, and that the gateway receives none
 // of them.
 func TestTollFraud(t *testing.T) {
