@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ type enrollment struct {
 	callID, tag string
 	seq         uint32
 	at          netip.AddrPort // the address of the gateway
+	expires     uint64         // requested length of the registration in seconds
 	user        string         // the user in our Contact header; only the gateway knows it
 	next        time.Time      // when to register again
 	until       time.Time      // when the registration expires; zero without a registration
@@ -127,6 +129,7 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 			project: g.ProjectID,
 			callID:  rand.Text() + "@selvage",
 			tag:     newTag(),
+			expires: uint64(registerFor.Seconds()),
 			user:    rand.Text(),
 			updated: g.Updated,
 		}
@@ -182,6 +185,7 @@ func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, autho
 	s.mu.Lock()
 	reg.seq++
 	seq := reg.seq
+	expires := sip.ExpiresHeader(reg.expires)
 	s.mu.Unlock()
 	who := sip.Uri{Scheme: "sip", User: g.Username, Host: uriHost(g.Host)}
 	r := s.newRequest(sip.REGISTER, gatewayURI(g, ""), f)
@@ -193,7 +197,6 @@ func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, autho
 	contact := s.contactFor(f).(*sip.ContactHeader)
 	contact.Address.User = reg.user
 	r.AppendHeader(contact)
-	expires := sip.ExpiresHeader(registerFor.Seconds())
 	r.AppendHeader(&expires)
 	r.AppendHeader(userAgent)
 	if authorization != nil {
@@ -217,6 +220,9 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 	case answer.StatusCode < 300:
 		s.registered(reg, expiryOf(answer, reg.user))
 		return
+	case answer.StatusCode == 423 && s.lengthen(reg, answer):
+		s.sendRegister(g, reg, f, nil)
+		return
 	case !authorized:
 		uri := gatewayURI(g, "")
 		if h, ok := answerChallenge(answer, sip.REGISTER, uri.String(), g.Username, g.Password); ok {
@@ -229,6 +235,27 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 			"status", answer.StatusCode)
 	}
 	s.registered(reg, 0)
+}
+
+// lengthen makes the following REGISTERs request the length that a gateway requires in its answer
+// (RFC 3261, section 10.2.8). It returns false if a different length would not help.
+func (s registrar) lengthen(reg *enrollment, answer *sip.Response) bool {
+	h := answer.GetHeader("min-expires")
+	if h == nil {
+		return false
+	}
+	least, err := strconv.ParseUint(strings.TrimSpace(h.Value()), 10, 32)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isLengthened := reg.expires > uint64(registerFor.Seconds())
+	if isLengthened || least <= reg.expires {
+		return false
+	}
+	reg.expires = least
+	return true
 }
 
 // registered records a registration that lasts for the given time. A time of 0 means that the

@@ -35,6 +35,22 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
+// TestLongerRegistration shows that the server registers for longer if a gateway requires this.
+func TestLongerRegistration(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
+	if err := w.server.ReadGateways(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	carrier.reply(carrier.expect("REGISTER"), "423 Interval Too Brief", "Min-Expires: 1800\r\n")
+	again := carrier.expect("REGISTER")
+	if got := again.header("Expires"); len(got) != 1 || got[0] != "1800" {
+		t.Errorf("the second REGISTER has the Expires headers %q, want 1800", got)
+	}
+	carrier.reply(again, "200 OK", "Expires: 1800\r\n")
+	eventually(t, "the registration", func() bool { return w.server.Stats().Gateways == 1 })
+}
+
 // TestSilentGatewaysHoldUpNothing shows that the server continues to read the list of gateways
 // while it connects to gateways that do not respond.
 func TestSilentGatewaysHoldUpNothing(t *testing.T) {
