@@ -66,10 +66,17 @@ func (s *server) strict(next clientHandler) http.Handler {
 			return
 		}
 
-		if p := problem.First(s.countRequest(r, cc.ClientID)); p != nil {
+		err := s.countRequest(r, cc.ClientID)
+		if p := problem.First(err); p != nil {
 			web.RetryAfter(w, p)
 			web.Refuse(r.Context(), p)
 			s.writeOAuth(w, r, http.StatusTooManyRequests, "slow_down", p.Message)
+			return
+		}
+		if err != nil {
+			// A client that stops sending can still receive a response. A request that was not counted
+			// must not tell it whether its guess of a secret is right.
+			op.WriteError(w, r, s.status(r.Context(), err), nil)
 			return
 		}
 
