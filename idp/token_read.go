@@ -116,10 +116,11 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 		Binding:      c.Confirmation.Binding(),
 	}
 
-	if c.GrantID == "" && c.Subject == c.ClientID {
+	isService := c.GrantID == "" && c.Subject == c.ClientID
+	if isService {
 		t.Kind, t.SubscriberID = fabric.Service, ""
 	}
-	if _, ok := pairwiseSubject(c.Subject); ok {
+	if _, ok := pairwiseSubject(c.Subject); ok && !isService { // an imported client's ID may look like one
 		client, err := ts.Client(ctx, t)
 		if err != nil {
 			return fabric.Token{}, err

@@ -294,6 +294,27 @@ func TestNarrowedClient(t *testing.T) {
 	}
 }
 
+// TestServiceWithImportedID shows that a service can use its tokens even if it was imported with an
+// ID that has the form of a pairwise subject.
+func TestServiceWithImportedID(t *testing.T) {
+	w := newWorld(t)
+	c, err := w.idp.Clients.Import(t.Context(), idp.Client{
+		ID:         "acme-billing-service-g",
+		ProjectID:  w.project.ID,
+		Type:       idp.Service,
+		SecretHash: idp.ImportedSecret(secret),
+		Scopes:     []string{"Voice"},
+	}, false)
+	must(t, err)
+
+	credentials := basic(c.ID, secret)
+	got := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization", credentials)
+	wantStatus(t, "the token request", got, http.StatusOK)
+	form := url.Values{"token": {text(got.json(t)["access_token"])}}
+	introspected := w.post("/oauth/introspect", form, "Authorization", credentials)
+	wantMembers(t, "introspection", introspected.json(t), map[string]any{"active": true, "sub": c.ID})
+}
+
 // TestParameterNames shows that parameter names are case-sensitive.
 func TestParameterNames(t *testing.T) {
 	w := newWorld(t)
