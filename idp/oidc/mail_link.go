@@ -4,10 +4,14 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
@@ -17,6 +21,16 @@ import (
 type linkPages struct {
 	*pages
 	logins *browserLogins
+	asks   *once.Guard // the forms that request an email
+}
+
+// asksKept is how long a form that requests an email is remembered, so that a double click sends one
+// email. After that, the person may send the form again, for example because no email arrived.
+const asksKept = 30 * time.Second
+
+func newLinkPages(pg *pages, logins *browserLogins, sessions session.Store) *linkPages {
+	forms := once.Forms{Sessions: sessions, Kind: "mail-form", Kept: asksKept, Now: pg.Now}
+	return &linkPages{pages: pg, logins: logins, asks: once.New(forms, pg.log)}
 }
 
 // showForgot serves GET /forgot?id=.
@@ -41,10 +55,17 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := lp.askMail(r, mail.Reset, c, req, form.Get("username")); err != nil {
-		return err
-	}
+	sent := func(w http.ResponseWriter) error { return lp.resetSent(w, r, req) }
+	return lp.askOnce(w, r, form, sent, func(w http.ResponseWriter, r *http.Request) error {
+		if err := lp.askMail(r, mail.Reset, c, req, form.Get("username")); err != nil {
+			return err
+		}
+		return sent(w)
+	})
+}
 
+// resetSent shows that an email is on its way if the address has an account.
+func (lp *linkPages) resetSent(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
 	say := lp.words(r)
 	return lp.write(w, r, templates.Notice{
 		ID:      "mail-sent",
@@ -53,6 +74,27 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 		Mailbox: lp.mailbox,
 		Button:  &templates.Link{Title: say.Say("back-to-login"), URL: "/login?id=" + url.QueryEscape(req.ID)},
 	}, templates.Options{})
+}
+
+// errAskWaits is the page for a form that is sent again while another node is still handling it.
+var errAskWaits = pageError(http.StatusConflict, "error.busy", "sent.waits")
+
+// askOnce calls ask to handle a form that requests an email. If the browser sends the form twice, for
+// example after a double click, it is handled once. sent shows that the email was sent.
+func (lp *linkPages) askOnce(w http.ResponseWriter, r *http.Request, form url.Values,
+	sent func(http.ResponseWriter) error, ask web.Handler) error {
+	return lp.asks.Serve(w, r, once.Form{
+		ID: strings.Join([]string{r.URL.Path, lp.cookies.FlowOf(r), web.Network(r), form.Encode()}, "\n"),
+		Handle: func(w http.ResponseWriter, r *http.Request) (bool, error) {
+			return true, ask(w, r)
+		},
+		Refuse: func(before once.Sent) error {
+			if !before.Ended {
+				return errAskWaits
+			}
+			return sent(w)
+		},
+	})
 }
 
 // askMail queues an email, and stores the authorization request so that it can continue when the

@@ -135,7 +135,7 @@ func New(c Config) (*API, error) {
 	pg := newPages(shared, c, authURL)
 	logins := &browserLogins{pages: pg}
 	f := &flow{pages: pg, logins: logins}
-	links := &linkPages{pages: pg, logins: logins}
+	links := newLinkPages(pg, logins, c.Sessions)
 	lo := &logout{pages: pg, logins: logins}
 	return &API{
 		pages:        pg,

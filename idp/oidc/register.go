@@ -56,14 +56,21 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	in := idp.Registrant{
-		Email:     typedEmail(form.Get("username")),
-		Password:  form.Get("password"),
-		FirstName: strings.TrimSpace(form.Get("first_name")),
-		LastName:  strings.TrimSpace(form.Get("last_name")),
-	}
+	sent := func(w http.ResponseWriter) error { return rp.registrationSent(w, r) }
+	return rp.links.askOnce(w, r, form, sent, func(w http.ResponseWriter, r *http.Request) error {
+		return rp.askRegistration(w, r, c, req, idp.Registrant{
+			Email:     typedEmail(form.Get("username")),
+			Password:  form.Get("password"),
+			FirstName: strings.TrimSpace(form.Get("first_name")),
+			LastName:  strings.TrimSpace(form.Get("last_name")),
+		})
+	})
+}
 
-	err = rp.Accounts.Register(r.Context(), c, req, in, web.Network(r))
+// askRegistration requests an account for the person who has sent the form of register.
+func (rp *registrationPages) askRegistration(w http.ResponseWriter, r *http.Request, c idp.Client,
+	req idp.AuthRequest, in idp.Registrant) error {
+	err := rp.Accounts.Register(r.Context(), c, req, in, web.Network(r))
 	page := templates.Register{Email: in.Email, FirstName: in.FirstName, LastName: in.LastName}
 	p := problem.First(err)
 	switch {
@@ -80,7 +87,11 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 
-	// The notice is the same for every address.
+	return rp.registrationSent(w, r)
+}
+
+// registrationSent shows that an email is on its way. The page is the same for every address.
+func (rp *registrationPages) registrationSent(w http.ResponseWriter, r *http.Request) error {
 	say := rp.words(r)
 	notice := templates.Notice{
 		ID:      "mail-sent",
