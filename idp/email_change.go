@@ -11,9 +11,28 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// AskVerification queues an email to a signed-in subscriber, with a link that verifies the address.
+// AskVerification queues an email to a signed-in subscriber, with a link that verifies the address. If
+// too many emails were requested, it returns problem.RateLimited.
 func (as *Accounts) AskVerification(ctx context.Context, sub fabric.Subscriber, network string) error {
-	return as.letters.Ask(ctx, mail.Verify, sub.ProjectID, sub.Email, "", network)
+	email := fabric.NormalizeEmail(sub.Email)
+	if err := as.countMail(ctx, sub.ProjectID, email, network); err != nil {
+		return err
+	}
+	l, err := as.newLetter(mail.Verify, sub.ProjectID, email, map[string]string{})
+	if err != nil {
+		return err
+	}
+	return as.letters.store.QueueLetter(ctx, l)
+}
+
+// countMail counts an email that a signed-in subscriber requests. Unlike [Letters.AskIn], it returns
+// an error if too many were requested for the address, because the subscriber must not wait for an
+// email that is not sent.
+func (as *Accounts) countMail(ctx context.Context, projectID, email, network string) error {
+	if err := as.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
+		return err
+	}
+	return as.Limits.Take(ctx, limit.MailPerAddress, projectID+" "+email)
 }
 
 // AskAddress queues an email to a new address that a subscriber wants to use. The email contains a
@@ -24,15 +43,10 @@ func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email
 	if err := fabric.CheckEmail("email", email); err != nil {
 		return err
 	}
-	if err := as.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
-		return err
-	}
-
 	email = fabric.NormalizeEmail(email)
-	if err := as.Limits.Take(ctx, limit.MailPerAddress, sub.ProjectID+" "+email); err != nil {
+	if err := as.countMail(ctx, sub.ProjectID, email, network); err != nil {
 		return err
 	}
-
 	l, err := as.newLetter(mail.ChangeAddress, sub.ProjectID, email,
 		map[string]string{"old": sub.Email, "epoch": strconv.FormatInt(sub.Epoch, 10)})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/mail"
 	pages "github.com/selvage/selvage/internal/page"
 )
@@ -88,4 +89,17 @@ func TestAccountMailSentTwice(t *testing.T) {
 	if links != 1 {
 		t.Errorf("%d links were mailed, want 1", links)
 	}
+}
+
+// TestVerificationThrottled shows that subscribers learn that no email is sent if too many were
+// requested for their address.
+func TestVerificationThrottled(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.MailPerAddress: limit.Of(1, time.Hour)})
+	b := w.newBrowser()
+	wantText(t, "the first request", b.onPage(b.account(), "/account/email/verify"), "We sent a link")
+	got := b.onPage(b.account(), "/account/email/verify")
+	wantStatus(t, "a request above the limit", got, http.StatusTooManyRequests)
+	wantText(t, "a request above the limit", got, "Too many emails were requested")
+	w.wantLetters("after both requests", mail.Verify, 1)
 }
