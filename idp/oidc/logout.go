@@ -60,7 +60,7 @@ func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	query := make(url.Values)
-	for _, name := range []string{"id_token_hint", "client_id", "post_logout_redirect_uri", "state"} {
+	for _, name := range []string{"id_token_hint", "client_id", "post_logout_redirect_uri", "state", "ui_locales"} {
 		if form.Has(name) {
 			query.Set(name, form.Get(name))
 		}

@@ -215,6 +215,9 @@ func TestLogoutByPost(t *testing.T) {
 
 	form := url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}}
 	wantRedirect(t, "POST with a hint", w.newBrowser().post("/oauth/logout", form), goodbye)
+
+	german := w.newBrowser().post("/oauth/logout", url.Values{"ui_locales": {"de"}})
+	wantText(t, "POST with a language", german, inGerman)
 }
 
 // TestLogoutAfterHangUp shows that a logout is completed even if the caller disconnects.
