@@ -203,6 +203,9 @@ func (si *signIn) linkStepOf(r *http.Request, id string) (linkStep, error) {
 	if !ok || req.Link == nil || req.Chosen == "" {
 		return linkStep{}, errStale
 	}
+	if req.Means(login) && !req.Satisfied(login, si.Now()) {
+		return linkStep{}, errStale // the person has chosen an older login instead of signing in
+	}
 
 	u, err := si.Upstreams.Find(r.Context(), c.ProjectID, req.Link.UpstreamID)
 	if errors.Is(err, problem.NotFound) {

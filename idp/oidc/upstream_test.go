@@ -185,6 +185,27 @@ func TestUpstreamLink(t *testing.T) {
 	}
 }
 
+// TestUpstreamLinkNeedsLogin shows that the page that links an account does not answer a request with
+// an older login, even if the person has chosen that login. A request with prompt=login would
+// otherwise be answered although nobody has signed in to the account.
+func TestUpstreamLinkNeedsLogin(t *testing.T) {
+	f := federate(t, nil)
+	eve := f.subscriber("eve@example.com")
+	b := f.newBrowser()
+	wantCode(t, "eve's first login", b.logIn(b.authorize(request(f.site)), eve.Email, secret))
+	f.pass(10 * time.Second)
+
+	page := b.authorize(request(f.site, "prompt", "login"))
+	id := hiddenID.FindStringSubmatch(page.body)[1]
+	page = b.choose(b.get("/accounts?id="+id), eve.Email)
+	page = b.get(f.confirm(f.press(b, page), f.ada.Email))
+	wantText(t, "signing in with the provider", page, "You already have an account with this email")
+
+	got := b.get("/login/link?id=" + id)
+	wantStatus(t, "the link page without a new login", got, http.StatusBadRequest)
+	wantParam(t, "the link page without a new login", got, "code", "")
+}
+
 // TestUpstreamLimit shows that the number of attempts that a browser can begin with one
 // authorization request is limited.
 func TestUpstreamLimit(t *testing.T) {
