@@ -214,11 +214,14 @@ func (us *Upstreams) logInUnlinked(ctx context.Context, u Upstream, id Identity,
 	return us.register(ctx, u, id, from)
 }
 
-// register creates a subscriber for an identity, and its first login.
+// register creates a subscriber for an identity, and its first login. It also does so if the browser
+// disconnects. Otherwise, a subscriber without a link could remain, and nobody could sign in as this
+// subscriber.
 func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	if err := us.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, from.Network); err != nil {
 		return Login{}, err
 	}
+	ctx = context.WithoutCancel(ctx)
 	verified := true
 	sub, err := us.Fabric.Subscribers.Create(ctx, u.ProjectID, fabric.SubscriberInput{
 		Email:    &id.Email,

@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/store"
 )
 
 // A federation is a world whose subscribers sign in with another world.
@@ -154,6 +155,38 @@ func TestUpstreamSignUp(t *testing.T) {
 	got := f.signIn(f.newBrowser(), renamed)
 	wantStatus(t, "a disabled subscriber", got, http.StatusUnprocessableEntity)
 	wantParam(t, "a disabled subscriber", got, "code", "")
+}
+
+// leavingLinks calls leave before it creates a link.
+type leavingLinks struct {
+	*store.Store
+	leave func()
+}
+
+func (l leavingLinks) CreateUpstreamLink(ctx context.Context, link idp.UpstreamLink) error {
+	l.leave()
+	return l.Store.CreateUpstreamLink(ctx, link)
+}
+
+// TestUpstreamSignUpAfterHangUp shows that a new account is linked even if the browser disconnects
+// meanwhile. Without the link, nobody could sign in to the account.
+func TestUpstreamSignUpAfterHangUp(t *testing.T) {
+	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = new(true) })
+	f.openRegistration()
+	ctx, leave := context.WithCancel(t.Context())
+	node := f.idp.Config
+	node.Store.Upstreams = leavingLinks{f.rows, leave}
+	identity := idp.Identity{
+		UpstreamID: f.u.ID,
+		Issuer:     f.u.Issuer,
+		Subject:    "new",
+		Email:      "new@example.com",
+		Verified:   true,
+	}
+	_, err := idp.New(node).Upstreams.LogIn(ctx, f.u, identity, idp.Visitor{})
+	must(t, err)
+	_, err = f.rows.FindUpstreamLink(t.Context(), f.u.ID, identity.Issuer, identity.Subject)
+	must(t, err)
 }
 
 // TestUpstreamLink shows that an existing account is linked only after its owner has signed in to
