@@ -117,7 +117,7 @@ func (c *Config) setDefaults() {
 // A Ring signs, seals and opens tokens. Its methods are safe for concurrent use.
 type Ring struct {
 	c      Config
-	roots  atomic.Pointer[[]root] // the master keys, the newest first
+	first  []root // the master keys until the ring has been read
 	latest atomic.Pointer[snapshot]
 
 	mu     sync.Mutex
@@ -174,9 +174,7 @@ func newRing(c Config) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Ring{c: c}
-	r.roots.Store(&[]root{only})
-	return r, nil
+	return &Ring{c: c, first: []root{only}}, nil
 }
 
 // attempts is how many times a change is tried if other nodes change the ring first.

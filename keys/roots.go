@@ -153,7 +153,7 @@ func (r *Ring) Replace(ctx context.Context, next []byte, leaked bool) (p Replace
 	if err != nil {
 		return p, err
 	}
-	all := *r.roots.Load()
+	all := r.masters()
 	if p.Masters, err = r.sealMasters(ctx, all, to, leaked); err != nil {
 		return p, err
 	}
@@ -225,39 +225,34 @@ func openAny(all []root, of func(root) *vault, sealed, name string) (secret []by
 	return nil, err
 }
 
-// syncMasters reads the master keys, if they have changed. A node that does not have the newest key
-// continues to use the keys that it has.
-func (r *Ring) syncMasters(ctx context.Context) error {
-	candidates := [][]byte{r.c.Master}
-	if known := r.roots.Load(); known != nil {
-		candidates = append([][]byte{(*known)[0].key}, candidates...)
-	}
-
-	m, err := FindMasters(ctx, r.c.Store, candidates...)
+// readMasters reads the master keys. It also returns the keys derived from them. A node that does not
+// have the newest key gets an error, and continues to use the keys that it has.
+func (r *Ring) readMasters(ctx context.Context) (m Masters, roots []root, err error) {
+	m, err = FindMasters(ctx, r.c.Store, r.master(), r.c.Master)
 	if errors.Is(err, ErrMaster) && r.c.Masters != nil {
 		more, moreErr := r.c.Masters()
 		if moreErr != nil {
-			return moreErr
+			return m, nil, moreErr
 		}
 		m, err = FindMasters(ctx, r.c.Store, more...)
 	}
 	if err != nil {
-		return err
+		return m, nil, err
 	}
+	roots, err = m.roots()
+	return m, roots, err
+}
 
-	roots, err := m.roots()
-	if err != nil {
-		return err
+// masters returns the master keys with the keys derived from them, the newest first.
+func (r *Ring) masters() []root {
+	if s := r.latest.Load(); s != nil {
+		return s.masters
 	}
-	old := r.roots.Swap(&roots)
-	if r.c.Replaced != nil && old != nil && len(*old) != len(roots) {
-		r.c.Replaced(m)
-	}
-	return nil
+	return r.first
 }
 
 // newest returns the newest master key and the keys derived from it.
-func (r *Ring) newest() root { return (*r.roots.Load())[0] }
+func (r *Ring) newest() root { return r.masters()[0] }
 
 // master returns the bytes of the newest master key.
 func (r *Ring) master() []byte { return r.newest().key }

@@ -16,7 +16,7 @@ func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
 // for names that clients have stored, such as pairwise subjects. Someone who has stolen an earlier
 // master key knows the secret.
 func (r *Ring) DeriveFirst(purpose string) [sha256.Size]byte {
-	all := *r.roots.Load()
+	all := r.masters()
 	return derive(all[len(all)-1].key, purpose)
 }
 
@@ -32,7 +32,7 @@ func (r *Ring) DeriveAll(purpose string) [][sha256.Size]byte {
 }
 
 func (r *Ring) deriveAll(purpose string, which func(root) bool) (all [][sha256.Size]byte) {
-	for _, x := range *r.roots.Load() {
+	for _, x := range r.masters() {
 		if which(x) {
 			all = append(all, derive(x.key, purpose))
 		}
@@ -57,7 +57,7 @@ func (r *Ring) SealSecret(name string, secret []byte) (string, error) {
 // OpenSecret opens a secret that SealSecret sealed under the same name, perhaps with an earlier master
 // key.
 func (r *Ring) OpenSecret(name, sealed string) ([]byte, error) {
-	secret, err := openAny(*r.roots.Load(), func(x root) *vault { return x.shared }, sealed, name)
+	secret, err := openAny(r.masters(), func(x root) *vault { return x.shared }, sealed, name)
 	if err != nil {
 		return nil, fmt.Errorf("decrypting %s: %w", name, err)
 	}

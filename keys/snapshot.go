@@ -12,6 +12,7 @@ import (
 // derived from its keys, such as verified tokens, are dropped together with it.
 type snapshot struct {
 	version int64
+	masters []root // the master keys, the newest first
 	records []Record
 	signers map[string]*signer // by kid
 	roots   map[string][]byte  // sealing keys by kid
@@ -22,8 +23,9 @@ type snapshot struct {
 	verified tokenCache // tokens that its keys have signed
 }
 
-// read reads the ring. It does not open signing keys that are open in the previous snapshot.
-func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
+// read reads the ring, which is sealed with the given master keys. It does not open signing keys that
+// are open in the previous snapshot.
+func (r *Ring) read(ctx context.Context, version int64, masters []root) (*snapshot, error) {
 	records, err := r.c.Store.RingKeys(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading key ring: %w", err)
@@ -31,6 +33,7 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	fromNewerVersion := func(rec Record) bool { return !slices.Contains(Uses(), rec.Use) }
 	s := &snapshot{
 		version: version,
+		masters: masters,
 		records: slices.DeleteFunc(records, fromNewerVersion),
 		signers: make(map[string]*signer),
 		roots:   make(map[string][]byte),
@@ -38,7 +41,7 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 		closed:  make(map[string]error),
 	}
 
-	for i, opened := range r.openAll(ctx, s.records) {
+	for i, opened := range r.openAll(ctx, masters, s.records) {
 		rec := s.records[i]
 		switch {
 		case opened.err != nil:
@@ -68,13 +71,13 @@ type unsealed struct {
 
 // openAll opens keys concurrently. Parsing private keys takes most of the startup time, and a
 // Custody may request each key over a network.
-func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
+func (r *Ring) openAll(ctx context.Context, masters []root, records []Record) []unsealed {
 	opened := make([]unsealed, len(records))
 	previous := r.latest.Load()
 	var opening sync.WaitGroup
 	for i, rec := range records {
 		if rec.State != Revoked {
-			opening.Go(func() { opened[i] = r.open(ctx, previous, rec) })
+			opening.Go(func() { opened[i] = r.open(ctx, previous, masters, rec) })
 		}
 	}
 	opening.Wait()
@@ -83,12 +86,12 @@ func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
 
 // open opens a key. If it is a signing key that is open in the previous snapshot, open returns that
 // one.
-func (r *Ring) open(ctx context.Context, previous *snapshot, rec Record) unsealed {
+func (r *Ring) open(ctx context.Context, previous *snapshot, masters []root, rec Record) unsealed {
 	if previous != nil && previous.signers[rec.Kid] != nil {
 		return unsealed{signer: previous.signers[rec.Kid]}
 	}
 
-	secret, err := openAny(*r.roots.Load(), func(x root) *vault { return x.master }, rec.Sealed, rec.Kid)
+	secret, err := openAny(masters, func(x root) *vault { return x.master }, rec.Sealed, rec.Kid)
 	if err != nil {
 		return unsealed{err: fmt.Errorf("decrypting key %s: %w", rec.Kid, ErrMaster)}
 	}

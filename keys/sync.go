@@ -33,19 +33,25 @@ func (r *Ring) sync(ctx context.Context) error {
 	if old != nil && old.version == version && len(old.closed) == 0 {
 		return nil
 	}
-	if err := r.syncMasters(ctx); err != nil {
+	m, roots, err := r.readMasters(ctx)
+	if err != nil {
 		return err
 	}
-	s, err := r.read(ctx, version)
+	s, err := r.read(ctx, version, roots)
 	if err != nil {
 		return err
 	}
 
+	before := r.masters()
 	for !r.latest.CompareAndSwap(old, s) {
 		old = r.latest.Load()
 		if old.version > version {
 			return nil // a later version has been read in the meantime
 		}
+		before = old.masters
+	}
+	if r.c.Replaced != nil && len(before) != len(roots) {
+		r.c.Replaced(m)
 	}
 	return nil
 }

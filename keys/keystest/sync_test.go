@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
@@ -240,5 +241,51 @@ func testOtherMasters(t *testing.T, rows *store.Store) {
 	}
 	if n, want := len(records(t, rows)), 2*len(keys.Uses()); n != want { // current and next keys
 		t.Errorf("there are %d keys, want %d", n, want)
+	}
+}
+
+// interrupted is a store that calls its function once, after it has read the master keys.
+type interrupted struct {
+	*store.Store
+	meanwhile func()
+}
+
+// MasterKeys reads the master keys before it calls the function.
+func (s *interrupted) MasterKeys(ctx context.Context) ([]keys.MasterRecord, error) {
+	records, err := s.Store.MasterKeys(ctx)
+	if run := s.meanwhile; run != nil {
+		s.meanwhile = nil
+		run()
+	}
+	return records, err
+}
+
+// TestMasterReplacedDuringSync shows that a ring keeps a new master key that it has read, even if it
+// was also reading the ring before the master key was replaced.
+func TestMasterReplacedDuringSync(t *testing.T) {
+	rows := openStore(t)
+	check(t, rows.SealAudit(t.Context()))
+	first, next := make([]byte, 32), bytes.Repeat([]byte{1}, 32)
+	other := openRing(t, rows)
+	slow := &interrupted{Store: rows}
+	r := open(t, keys.Config{
+		Store:   slow,
+		Master:  first,
+		Masters: func() ([][]byte, error) { return [][]byte{next, first}, nil },
+	})
+
+	_, err := other.Rotate(t.Context(), keys.ES256, true) // so that the ring must be read again
+	check(t, err)
+	slow.meanwhile = func() {
+		p, err := other.Replace(t.Context(), next, false)
+		check(t, err)
+		chains, err := audit.NewKey(next, first)
+		check(t, err)
+		check(t, rows.ReplaceMaster(t.Context(), p, chains))
+		check(t, r.Sync(t.Context()))
+	}
+	check(t, r.Sync(t.Context()))
+	if _, fingerprint := r.BackupKey(); fingerprint != keys.Fingerprint(next) {
+		t.Error("the ring uses the master key that was replaced, want the new one")
 	}
 }
