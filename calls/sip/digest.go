@@ -174,12 +174,28 @@ func (s *Server) deny(ctx context.Context, key blockKey, now time.Time) error {
 		{limit.SIPPerUser, network + " " + key.username, key},
 		{limit.SIPPerNetwork, network, blockKey{network: key.network}},
 	} {
-		var full *problem.Error
-		if err := s.c.Limits.Take(ctx, l.name, l.who); errors.As(err, &full) {
-			s.blocked.add(l.key, now.Add(max(full.RetryAfter, time.Second)))
-			s.log.Warn("too many wrong SIP credentials", "network", network, "for", full.RetryAfter)
-			return errSilence
+		err := s.c.Limits.Take(ctx, l.name, l.who)
+		if err == nil {
+			continue
 		}
+		wait := blockFor(err)
+		s.blocked.add(l.key, now.Add(wait))
+		if errors.Is(err, problem.RateLimited) {
+			s.log.Warn("too many wrong SIP credentials", "network", network, "for", wait)
+		} else {
+			s.log.Error("counting wrong SIP credentials", "network", network, "error", err)
+		}
+		return errSilence
 	}
 	return errChallenge
+}
+
+// blockFor returns how long to block a sender of wrong credentials after the limiter has returned
+// err. Wrong credentials that could not be counted also block their sender for a moment, because
+// nothing else would limit the guesses.
+func blockFor(err error) time.Duration {
+	if p := problem.First(err); p != nil {
+		return max(p.RetryAfter, time.Second)
+	}
+	return time.Second
 }

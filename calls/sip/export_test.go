@@ -3,6 +3,7 @@ package sip
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 )
@@ -33,4 +34,12 @@ func (s *Server) Transactions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.served)
+}
+
+// DenyOnce counts wrong credentials for a username from an address. It reports whether the server
+// then blocks the username there.
+func (s *Server) DenyOnce(ctx context.Context, username string, from netip.Addr) (isBlocked bool) {
+	now, key := time.Now(), blockKey{networkOf(from), username}
+	_ = s.deny(ctx, key, now)
+	return s.blocked.has(key, now)
 }

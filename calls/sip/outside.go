@@ -75,12 +75,15 @@ func (s outsiders) admitGateway(c caller, r *sip.Request, f flow) bool {
 func (s outsiders) countWrongPassword(ctx context.Context, id string, f flow) {
 	network := networkOf(f.source())
 	err := s.c.Limits.Take(ctx, limit.SIPPerUser, network.String()+" "+id)
-	var full *problem.Error
-	if !errors.As(err, &full) {
+	if err == nil {
 		return
 	}
-	s.blocked.add(blockKey{network, id}, time.Now().Add(max(full.RetryAfter, time.Second)))
-	s.log.Warn("too many wrong passwords for a SIP address", "network", network, "sip_address_id", id)
+	s.blocked.add(blockKey{network, id}, time.Now().Add(blockFor(err)))
+	if errors.Is(err, problem.RateLimited) {
+		s.log.Warn("too many wrong passwords for a SIP address", "network", network, "sip_address_id", id)
+		return
+	}
+	s.log.Error("counting a wrong password for a SIP address", "sip_address_id", id, "error", err)
 }
 
 // identify returns the caller of an INVITE from outside. If the INVITE is not from outside or must

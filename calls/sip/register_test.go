@@ -1,9 +1,11 @@
 package sip_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +163,23 @@ func TestGuessing(t *testing.T) {
 	}
 	w.newPhone("bob").register()
 	eventually(t, "the blocked messages to be counted", func() bool { return w.server.Stats().Blocked > 0 })
+}
+
+// TestGuessNotCounted shows that wrong credentials block their sender for a moment if they cannot be
+// counted. Otherwise, the limit would not apply while the database is slow.
+func TestGuessNotCounted(t *testing.T) {
+	w := newWorld(t)
+	from := netip.MustParseAddr("192.0.2.1")
+	if w.server.DenyOnce(t.Context(), "alice", from) {
+		t.Error("after wrong credentials that were counted, the username is blocked")
+	}
+
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if !w.server.DenyOnce(late, "bob", from) {
+		t.Error("after wrong credentials that were not counted, the username is not blocked")
+	}
+	w.logs("counting wrong SIP credentials")
 }
 
 // TestGuessingNeighbor shows that wrong passwords from an address do not affect calls and
