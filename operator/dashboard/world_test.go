@@ -28,6 +28,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
 	sessions "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/operator/dashboard"
@@ -118,7 +119,10 @@ func newWorldOf(w *world) *world {
 	w.Helper()
 	ctx := w.Context()
 	w.dir, w.at = storetest.Dir(w), time.Now()
-	w.rows = storetest.Open(w, w.dir, nil)
+	if tomorrow := w.at.UTC().Truncate(span.Day).Add(span.Day); tomorrow.Sub(w.at) < time.Minute {
+		w.at = tomorrow // no test has a new day before its end
+	}
+	w.rows = storetest.Open(w, w.dir, w.now)
 	live, err := sessions.Open(context.Background(), sessions.Config{Dir: w.dir})
 	must(w, err)
 	w.Cleanup(func() { _ = live.Close() })
@@ -197,6 +201,7 @@ func (w *world) openServices(live session.Store) {
 		Sessions:    live,
 		Host:        "puc.localhost:8443",
 		Issuer:      w.url + "/",
+		Now:         w.now,
 		CheckURL:    egress.Policy{}.Check,
 		Factors:     w.factors,
 		EndLogin:    func(ctx context.Context, sid string) error { return w.idp.Logins.End(ctx, sid) },
@@ -219,6 +224,7 @@ func (w *world) openServices(live session.Store) {
 		Ring:        ring,
 		Revocations: revoked,
 		Issuer:      w.url + "/",
+		Now:         w.now,
 		Limits:      w.limits,
 	})
 
@@ -230,6 +236,7 @@ func (w *world) openServices(live session.Store) {
 		Media:     media,
 		Links:     ring,
 		MaxUpload: w.maxUpload,
+		Now:       w.now,
 	})
 	w.operators = operator.New(operator.Config{
 		Store:     w.rows,
