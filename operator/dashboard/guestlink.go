@@ -46,10 +46,8 @@ func (a *resourcePages) linkTo(v *visit, r fabric.Resource) (mintPage, error) {
 		return mintPage{}, problem.New(problem.Conflict, "no_address", "the room has no address")
 	}
 
-	v.r.SetPathValue("what", "guest")
-	v.form.Set("allowed_addresses", found.Items[0].ID)
-	v.form.Del("expires")
-	made, err := a.tokens.mint(v)
+	made, err := a.tokens.mintGuest(v, mintedToken{Expires: v.now.Add(fabric.TokenLifetime)}, nil,
+		[]string{found.Items[0].ID})
 	p := mintPage{Base: v.base(), Action: v.base() + "/tokens/make/guest?link", Made: &made}
 	p.nameRoom()
 	return p, err

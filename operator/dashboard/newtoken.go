@@ -224,10 +224,29 @@ func (a *tokenPages) mint(v *visit) (mintedToken, error) {
 		return a.minted(v, made, tokens, fabric.Invite, mintedFor{subscriberType, tokens.SubscriberID})
 	}
 
-	tokens, room, err := a.mintGuestToken(v, end)
+	addresses, err := a.guestAddresses(v)
 	if err != nil {
 		return mintedToken{}, err
 	}
+	return a.mintGuest(v, made, end, addresses)
+}
+
+// mintGuest creates a guest token for the addresses with the given ids, and records it in the audit
+// trail.
+func (a *tokenPages) mintGuest(
+	v *visit, made mintedToken, end *int64, addresses []string,
+) (mintedToken, error) {
+	// Find the room first, so that an error leaves no token behind.
+	room, err := a.roomOf(v, addresses)
+	if err != nil {
+		return mintedToken{}, err
+	}
+	tokens, err := a.Fabric.Tokens.IssueGuest(v.r.Context(), v.issuer(),
+		fabric.GuestTokenInput{AllowedAddresses: addresses, ExpireAt: end})
+	if err != nil {
+		return mintedToken{}, err
+	}
+
 	if !a.NoCalls {
 		fragment := url.Values{
 			"token": {tokens.Access},
@@ -272,27 +291,16 @@ func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair
 	})
 }
 
-// mintGuestToken issues a guest token. It also returns the room or subscriber to which the token
-// leads, if there is only one.
-func (a *tokenPages) mintGuestToken(
-	v *visit, end *int64,
-) (tokens fabric.TokenPair, room fabric.Resource, err error) {
-	addresses := splitLines(v.form.Get("allowed_addresses"))
+// guestAddresses returns the ids of the addresses that the form for a guest token names.
+func (a *tokenPages) guestAddresses(v *visit) (addresses []string, err error) {
+	addresses = splitLines(v.form.Get("allowed_addresses"))
 	for i := range min(len(addresses), fabric.MaxAllowed) { // IssueGuest rejects more, so look up no others
 		addresses[i], err = a.addressID(v, "allowed_addresses", addresses[i])
 		if err != nil {
-			return tokens, room, err
+			return nil, err
 		}
 	}
-
-	// Find the room first, so that an error leaves no token behind.
-	room, err = a.roomOf(v, addresses)
-	if err != nil {
-		return tokens, room, err
-	}
-	tokens, err = a.Fabric.Tokens.IssueGuest(v.r.Context(), v.issuer(),
-		fabric.GuestTokenInput{AllowedAddresses: addresses, ExpireAt: end})
-	return tokens, room, err
+	return addresses, nil
 }
 
 // mintInvite creates an invite token for a subscriber's address.
