@@ -54,7 +54,12 @@ func (a *projectPages) charts(v *visit) (charts []chart, days []chartDay, err er
 	}
 	today := v.now.UTC().Truncate(24 * time.Hour)
 	first := today.AddDate(0, 0, 1-chartDays)
-	counts, err := a.Counts(v.r.Context(), v.project.ID, first)
+	month := today.AddDate(0, 0, 1-today.Day()) // on the 31st, it is before first
+	from := first
+	if month.Before(first) {
+		from = month
+	}
+	counts, err := a.Counts(v.r.Context(), v.project.ID, from)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,15 +70,12 @@ func (a *projectPages) charts(v *visit) (charts []chart, days []chartDay, err er
 	}
 	monthly := int64(0)
 	for _, count := range counts {
-		i := int(count.Day.Sub(first) / (24 * time.Hour))
-		if i < 0 || i >= chartDays {
-			continue
-		}
-		if byDay[count.Of] != nil {
-			byDay[count.Of][i] = count.N
-		}
-		if count.Of == fabric.CountedMonthly && count.Day.Month() == today.Month() {
+		if count.Of == fabric.CountedMonthly && !count.Day.Before(month) {
 			monthly += count.N
+		}
+		i := int(count.Day.Sub(first) / (24 * time.Hour))
+		if i >= 0 && i < chartDays && byDay[count.Of] != nil {
+			byDay[count.Of][i] = count.N
 		}
 	}
 

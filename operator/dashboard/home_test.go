@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/operator"
 )
@@ -52,6 +53,25 @@ func TestHome(t *testing.T) {
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}, Expires: &soon}, nil)
 	must(t, err)
 	boss.get(home).wantText(t, "API key expires soon", "old &lt;key&gt;")
+}
+
+// TestActiveThisMonth shows that on the last day of a long month, the home page also counts the
+// subscribers who were active on its first day, but not those of the month before.
+func TestActiveThisMonth(t *testing.T) {
+	w := newWorld(t)
+	newYear := time.Date(w.now().UTC().Year()+2, time.January, 1, 0, 0, 0, 0, time.UTC)
+	for i, day := range []time.Time{newYear.AddDate(0, 0, -1), newYear} {
+		w.pass(day.Sub(w.now()))
+		email := fmt.Sprintf("sub-%d@example.com", i)
+		s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+		must(t, err)
+		must(t, w.rows.Record(t.Context(), audit.Of("login", w.one.ID, "subscriber", s.ID)))
+	}
+	must(t, w.rows.FlushCounts(t.Context()))
+
+	w.pass(newYear.AddDate(0, 0, 30).Sub(w.now()))
+	_, viewer := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer})
+	viewer.get("/dashboard/projects/"+w.one.ID).wantText(t, "1 this month")
 }
 
 // A wayToSignIn lets the subscriber with the page one sign in.
