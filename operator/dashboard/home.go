@@ -121,12 +121,15 @@ func (a *projectPages) attention(v *visit) (matters []attention, err error) {
 	}
 	matters = append(matters, hooks...)
 
-	keys, err := a.Fabric.APIKeys.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
+	usable := fabric.APIKeyFilter{State: fabric.KeyUsable}
+	keys, err := page.Every(v.r.Context(), func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
+		return a.Fabric.APIKeys.Search(ctx, v.project.ID, usable, q)
+	})
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range keys.Items {
-		if !k.Revoked.IsZero() || k.Expires.IsZero() {
+	for _, k := range keys {
+		if k.Expires.IsZero() {
 			continue
 		}
 		if left := k.Expires.Sub(v.now); left > 0 && left < expiresSoon {

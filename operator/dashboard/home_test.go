@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -53,6 +54,25 @@ func TestHome(t *testing.T) {
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}, Expires: &soon}, nil)
 	must(t, err)
 	boss.get(home).wantText(t, "API key expires soon", "old &lt;key&gt;")
+}
+
+// TestKeysExpireSoon shows that the home page warns of a key that expires soon even if many older
+// keys exist.
+func TestKeysExpireSoon(t *testing.T) {
+	w := newWorld(t)
+	_, viewer := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer})
+	soon, name := time.Now().Add(72*time.Hour), "newest"
+	in := fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}
+	for range page.DefaultSize {
+		_, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID, in, nil)
+		must(t, err)
+	}
+	home := "/dashboard/projects/" + w.one.ID
+	viewer.get(home).wantNoText(t, "API key expires soon")
+	in.Expires = &soon
+	_, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID, in, nil)
+	must(t, err)
+	viewer.get(home).wantText(t, "API key expires soon")
 }
 
 // TestActiveThisMonth shows that on the last day of a long month, the home page also counts the
