@@ -100,12 +100,15 @@ func (k *call) endsWith(l *leg) bool {
 }
 
 // setState changes the state and writes the record. If the record cannot be written, the call
-// continues. If another node has taken the call over, this node stops sending events to the call's
-// clients.
+// continues. If the call has ended, Run writes the record later. If another node has taken the call
+// over, this node stops sending events to the call's clients.
 func (k *call) setState(s State) {
 	err := k.trySetState(s)
-	if errors.Is(err, ErrTaken) {
+	switch {
+	case errors.Is(err, ErrTaken):
 		k.takenOver = true
+	case err != nil && s == Completed:
+		k.calls.addUnwritten(k.record)
 	}
 	if err != nil {
 		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(s), "error", err)

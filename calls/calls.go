@@ -78,12 +78,13 @@ type Calls struct {
 	remote remoteLegs
 	taking sync.Mutex // held while calls of lost nodes are taken over
 
-	mu       sync.Mutex
-	draining bool
-	calls    map[legKey]*call // calls by the caller's leg
-	legs     map[legKey]*leg
-	holders  map[string]*holder // holders by account
-	projects map[string]int     // number of legs by project
+	mu        sync.Mutex
+	draining  bool
+	calls     map[legKey]*call // calls by the caller's leg
+	legs      map[legKey]*leg
+	holders   map[string]*holder // holders by account
+	projects  map[string]int     // number of legs by project
+	unwritten []Record           // calls that have ended here, but whose end is not stored yet
 }
 
 // New returns Calls without any calls.
@@ -223,8 +224,8 @@ func (c *Calls) legsAt(s Socket) (legs []*leg) {
 const watchEvery = 250 * time.Millisecond
 
 // Run ends legs whose token has expired or been revoked, and legs whose client does not reconnect.
-// It also carries out the requests of backends and operators, and writes the ends of room sessions
-// that could not be written before. It returns when ctx is done.
+// It also carries out the requests of backends and operators, and writes the ends of calls and room
+// sessions that could not be written before. It returns when ctx is done.
 func (c *Calls) Run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -247,6 +248,9 @@ func (c *Calls) Run(ctx context.Context) {
 			c.log.Error("finding the requests to change rooms", "error", err)
 		}
 
+		if err := c.writeEnds(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error("writing the ends of calls", "error", err)
+		}
 		if err := c.rooms.writeEnds(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error("writing the ends of room sessions", "error", err)
 		}

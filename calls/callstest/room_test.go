@@ -16,10 +16,18 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// A faultyStore is a store that fails to write the end of room sessions while it is broken.
+// A faultyStore is a store that fails to write calls and the end of room sessions while it is
+// broken.
 type faultyStore struct {
 	*store.Store
 	broken atomic.Bool
+}
+
+func (s *faultyStore) SaveCall(ctx context.Context, r calls.Record) error {
+	if s.broken.Load() {
+		return errors.New("the database is away")
+	}
+	return s.Store.SaveCall(ctx, r)
 }
 
 func (s *faultyStore) EndRoom(ctx context.Context, r calls.RoomSession) error {
@@ -51,6 +59,31 @@ func TestUnwrittenEnd(t *testing.T) {
 	})
 	if sessions[0].Most != 2 {
 		t.Errorf("the session had %d members, want 2", sessions[0].Most)
+	}
+}
+
+// TestUnwrittenEndOfCall shows that the end of a call is written once the database works again, with
+// the cause of the call's end.
+func TestUnwrittenEndOfCall(t *testing.T) {
+	var rows *faultyStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &faultyStore{Store: c.Store.(*store.Store)}
+		c.Store = rows
+	})
+	go m.calls.Run(t.Context())
+	p := m.talk("ada", "bob")
+	rows.broken.Store(true)
+	p.caller.do(calls.Command{Op: calls.Hangup})
+	over := time.Now()
+	rows.broken.Store(false)
+
+	eventually(t, "the end of the call to be written", func() bool { return !p.call().Ended.IsZero() })
+	got := p.call()
+	if got.Cause != calls.NormalClearing {
+		t.Errorf("the call ended with %v, want %v", got.Cause, calls.NormalClearing)
+	}
+	if got.Ended.After(over) {
+		t.Errorf("the call ended at %v, want a time before %v, when the caller had hung up", got.Ended, over)
 	}
 }
 
