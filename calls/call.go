@@ -245,6 +245,10 @@ func (k *call) room() *Room {
 	return r
 }
 
+// isMember reports whether the call is a member of the room that it is in. Outside rooms, it returns
+// true.
+func (k *call) isMember() bool { return k.inRoom == nil || slices.Contains(k.inRoom.members, k) }
+
 // addLeg registers a leg. It returns false if the id is in use.
 func (k *call) addLeg(l *leg) bool {
 	c := k.calls

@@ -233,8 +233,8 @@ func (l *leg) leave(c Cause) { l.close(c, true) }
 // leaveSilently ends only this leg. It does not notify the client, which has hung up.
 func (l *leg) leaveSilently(c Cause) { l.close(c, false) }
 
-// close ends only this leg, and notifies the other members. If notify is true, it also notifies the
-// leg's own client.
+// close ends only this leg, and notifies the other members unless the leg's call was refused by a
+// room. If notify is true, it also notifies the leg's own client.
 func (l *leg) close(c Cause, notify bool) {
 	if l.ended {
 		return
@@ -253,7 +253,7 @@ func (l *leg) close(c Cause, notify bool) {
 		}
 		l.tell(Event{Kind: HungUp, Cause: c})
 	}
-	if l.active {
+	if l.active && l.call.isMember() {
 		gone := l.member
 		l.call.tellOthers(l, Event{Kind: MemberLeft, Member: &gone, Cause: c})
 	}

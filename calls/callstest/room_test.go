@@ -87,6 +87,20 @@ func TestUnwrittenEndOfCall(t *testing.T) {
 	}
 }
 
+// TestRefusedByRoom shows that the members of a locked room are not notified about a client that
+// could not join.
+func TestRefusedByRoom(t *testing.T) {
+	m := newMeeting(t)
+	moderator := m.subscriber("moderator").join()
+	moderator.do(calls.Command{Op: calls.Lock})
+	stranger := m.guest().join()
+
+	m.wasSent(stranger, calls.HungUp, 1)
+	m.wasSent(stranger, calls.Joined, 0)
+	m.wasSent(moderator, calls.MemberJoined, 0)
+	m.wasSent(moderator, calls.MemberLeft, 0)
+}
+
 // TestSwitchRarely shows that a guest who repeatedly mutes the camera makes the room switch at most
 // twice a second. In the end, the members see the final state.
 func TestSwitchRarely(t *testing.T) {
