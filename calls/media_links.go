@@ -84,13 +84,18 @@ func (k *call) findSource(l *leg, memberID string) *leg {
 func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error {
 	parent := c.legOf(client, cmd.Parent) // a member has the same id as its leg
 	if parent == nil {
-		return problem.New(problem.Invalid, "no_such_member", "memberId must name a member of one of your calls")
+		return errNoSuchMember
 	}
 	return runIn(ctx, parent.call, func() error { return parent.addSource(client, cmd) })
 }
 
+var errNoSuchMember = problem.New(problem.Invalid, "no_such_member", "memberId must name a member of one of your calls")
+
 func (l *leg) addSource(client Client, cmd Command) error {
 	k := l.call
+	if l.member.Type != Person {
+		return errNoSuchMember // the new leg would stay in the call after the person has left
+	}
 	if l.ended || !l.active || k.state != InCall {
 		return problem.New(problem.Invalid, "no_such_member", "the call has not been answered, or it has ended")
 	}

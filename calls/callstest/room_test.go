@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/page"
@@ -99,6 +101,23 @@ func TestRefusedByRoom(t *testing.T) {
 	m.wasSent(stranger, calls.Joined, 0)
 	m.wasSent(moderator, calls.MemberJoined, 0)
 	m.wasSent(moderator, calls.MemberLeft, 0)
+}
+
+// TestSourceOfSource shows that a screen has no screens and devices of its own.
+func TestSourceOfSource(t *testing.T) {
+	m := newMeeting(t)
+	ada := m.subscriber("ada").join()
+	screen := &member{Client: ada.Client, meeting: m, leg: uuid.NewString()}
+	screen.do(calls.Command{Op: calls.Invite, Type: calls.Screen, Parent: ada.leg, SDP: offer})
+
+	device := &member{Client: ada.Client, meeting: m, leg: uuid.NewString()}
+	err := device.try(calls.Command{Op: calls.Invite, Type: calls.Device, Parent: screen.leg, SDP: offer})
+	if !errors.Is(err, problem.Invalid) {
+		t.Errorf("adding a device of a screen = %v, want %v", err, problem.Invalid)
+	}
+	if got := m.calls.Stats().Legs; got != 2 {
+		t.Errorf("the node has %d legs, want 2", got)
+	}
 }
 
 // TestSwitchRarely shows that a guest who repeatedly mutes the camera makes the room switch at most
