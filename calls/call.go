@@ -121,9 +121,9 @@ func (k *call) trySetState(s State) error {
 	k.record.State = s
 	switch s {
 	case InCall:
-		k.record.Answered = time.Now().UTC()
+		k.record.Answered = nowAfter(k.record.Created)
 	case Completed:
-		k.record.Ended = time.Now().UTC()
+		k.record.Ended = k.record.endNow()
 	}
 	return k.save()
 }

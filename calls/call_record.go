@@ -74,6 +74,21 @@ func (r Record) outboundSince() time.Time {
 	return r.OutboundFrom
 }
 
+// endNow returns the end of a call that is ending.
+func (r Record) endNow() time.Time { return nowAfter(r.Created, r.Answered, r.Joined, r.OutboundFrom) }
+
+// nowAfter returns the present time. If the clock was set back, or the clock of another node is
+// ahead, it returns the latest of the given times, so that no duration is negative.
+func nowAfter(times ...time.Time) time.Time {
+	latest := time.Now().UTC()
+	for _, t := range times {
+		if t.After(latest) {
+			latest = t
+		}
+	}
+	return latest
+}
+
 // Duration returns how long the parties were connected. It is zero if nobody has answered the call.
 // For a running call, it counts until now.
 func (r Record) Duration(now time.Time) time.Duration {
@@ -81,7 +96,7 @@ func (r Record) Duration(now time.Time) time.Duration {
 	case r.Answered.IsZero():
 		return 0
 	case r.Ended.IsZero():
-		return now.Sub(r.Answered)
+		return max(now.Sub(r.Answered), 0)
 	}
 	return r.Ended.Sub(r.Answered)
 }

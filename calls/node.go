@@ -60,7 +60,7 @@ func (c *Calls) endCallsOf(ctx context.Context, node string) error {
 			return err
 		}
 		for _, r := range left {
-			r.State, r.Cause, r.Ended = Completed, NodeLost, time.Now().UTC()
+			r.State, r.Cause, r.Ended = Completed, NodeLost, r.endNow()
 			switch err := c.store.SaveCall(ctx, r); {
 			case err == nil:
 				c.meter.Ended(r)

@@ -132,7 +132,7 @@ func (o *openRooms) forget(r *room) {
 
 // endLost writes the end of a session whose node is lost.
 func (o *openRooms) endLost(ctx context.Context, s RoomSession) error {
-	s.Ended = time.Now().UTC()
+	s.Ended = nowAfter(s.Started)
 	if err := o.store.EndRoom(ctx, s); !errors.Is(err, problem.NotFound) {
 		return err
 	}

@@ -77,7 +77,7 @@ type RoomFilter struct {
 // Duration returns how long the session lasted. For a running session, it counts until now.
 func (s RoomSession) Duration(now time.Time) time.Duration {
 	if s.Ended.IsZero() {
-		return now.Sub(s.Started)
+		return max(now.Sub(s.Started), 0)
 	}
 	return s.Ended.Sub(s.Started)
 }
@@ -190,7 +190,7 @@ func seconds(from, to time.Time) int {
 	case to.IsZero():
 		to = time.Now()
 	}
-	return int(to.Sub(from).Round(time.Second).Seconds())
+	return max(int(to.Sub(from).Round(time.Second).Seconds()), 0)
 }
 
 // MoveEvent returns the webhook event for the member that a move has added or removed.
