@@ -168,14 +168,16 @@ func (r *room) end(c Cause) {
 
 	r.stage.stop()
 	r.mixer.Close()
-	r.calls.rooms.forget(r)
-	r.session.Ended = time.Now().UTC()
+	r.session.Ended = nowAfter(r.session.Started)
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	if err := r.calls.rooms.store.EndRoom(ctx, r.session); err != nil && !errors.Is(err, problem.NotFound) {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
 		r.calls.rooms.addUnwritten(r.session)
 	}
+	// Clients that dial meanwhile wait for the mailbox. If the room were forgotten earlier, open would
+	// find the running session in the database, and write its end without the number of its members.
+	defer r.calls.rooms.forget(r)
 }
 
 // save writes the session. If it cannot be written, the session continues.

@@ -64,6 +64,36 @@ func TestUnwrittenEnd(t *testing.T) {
 	}
 }
 
+// An endingStore calls ending before it writes the end of a room session.
+type endingStore struct {
+	*store.Store
+	ending func()
+}
+
+func (s *endingStore) EndRoom(ctx context.Context, r calls.RoomSession) error {
+	s.ending()
+	return s.Store.EndRoom(ctx, r)
+}
+
+// TestRoomWhileEnding shows that a room is known until its end has been written. Otherwise, a client
+// who dials the room meanwhile would end the session in the database as that of a lost node.
+func TestRoomWhileEnding(t *testing.T) {
+	var rows *endingStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &endingStore{Store: c.Store.(*store.Store)}
+		c.Rooms = rows
+	})
+	known := 0
+	rows.ending = func() { known = m.calls.Stats().Rooms }
+	m.guest().join().do(calls.Command{Op: calls.Hangup})
+	if known != 1 {
+		t.Errorf("while the end of the session was written, %d rooms were known, want 1", known)
+	}
+	if left := m.calls.Stats().Rooms; left != 0 {
+		t.Errorf("after the end of the session, %d rooms are known, want none", left)
+	}
+}
+
 // TestUnwrittenEndOfCall shows that the end of a call is written once the database works again, with
 // the cause of the call's end.
 func TestUnwrittenEndOfCall(t *testing.T) {
