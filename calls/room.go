@@ -57,7 +57,11 @@ func (c *Calls) dialRoom(
 			return Reply{}, err
 		}
 		if r == nil {
-			return c.rooms.joinElsewhere(ctx, node, client, cmd)
+			reply, err := c.rooms.joinElsewhere(ctx, node, client, cmd)
+			if !errors.Is(err, problem.NotFound) { // NotFound: the session has just ended there
+				return reply, err
+			}
+			continue
 		}
 
 		k := c.newCall(client, cmd, from, to)
@@ -171,13 +175,13 @@ func (r *room) end(c Cause) {
 	r.session.Ended = nowAfter(r.session.Started)
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
+	// Clients that dial meanwhile wait for the mailbox. If the room were forgotten earlier, open would
+	// find the running session in the database, and write its end without the number of its members.
+	defer r.calls.rooms.forget(r)
 	if err := r.calls.rooms.store.EndRoom(ctx, r.session); err != nil && !errors.Is(err, problem.NotFound) {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
 		r.calls.rooms.addUnwritten(r.session)
 	}
-	// Clients that dial meanwhile wait for the mailbox. If the room were forgotten earlier, open would
-	// find the running session in the database, and write its end without the number of its members.
-	defer r.calls.rooms.forget(r)
 }
 
 // save writes the session. If it cannot be written, the session continues.

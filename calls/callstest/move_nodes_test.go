@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/store"
 )
 
 // A wire carries messages between nodes of the same process.
@@ -59,8 +60,9 @@ func (w *wire) Listen(ctx context.Context, channels []string, receive func(messa
 	listeners.Wait()
 }
 
-// twoNodes returns a meeting, and a second node with the same stores.
-func twoNodes(t *testing.T) (m *meeting, second *calls.Calls) {
+// twoNodes returns a meeting, and a second node with the same stores. The functions in change may
+// modify the configuration of the meeting's node.
+func twoNodes(t *testing.T, change ...func(*calls.Config)) (m *meeting, second *calls.Calls) {
 	t.Helper()
 	joint := &wire{channels: make(map[string]chan []byte)}
 	running, stop := context.WithCancel(context.Background())
@@ -75,6 +77,9 @@ func twoNodes(t *testing.T) (m *meeting, second *calls.Calls) {
 		other = *c
 		other.Node, other.Nodes = "second", two
 		c.Nodes = one
+		for _, f := range change {
+			f(c)
+		}
 	})
 	second = calls.New(other)
 	for _, b := range []*bus.Bus{one, two} {
@@ -137,6 +142,49 @@ func TestMoveToOtherNode(t *testing.T) {
 	}
 	if got := second.Stats().Rooms; got != 0 {
 		t.Errorf("the second node has %d rooms, want none", got)
+	}
+}
+
+// onSecond connects a client to the second node, and returns a function that executes its commands
+// there.
+func onSecond(who *member, second *calls.Calls) func(calls.Command) {
+	who.Socket.Node = "second"
+	return func(cmd calls.Command) {
+		who.t.Helper()
+		cmd.Leg = who.leg
+		must[calls.Reply](who.t)(second.Do(context.Background(), who.Client, cmd))
+	}
+}
+
+// A foundStore calls found after it has found an open room session.
+type foundStore struct {
+	*store.Store
+	found func()
+}
+
+func (s *foundStore) FindOpenRoom(ctx context.Context, project, room string) (calls.RoomSession, error) {
+	r, err := s.Store.FindOpenRoom(ctx, project, room)
+	s.found()
+	return r, err
+}
+
+// TestRoomEndsElsewhere shows that a client who dials a room opens it, if the room's session on
+// another node ends before the client has joined it there.
+func TestRoomEndsElsewhere(t *testing.T) {
+	var rows *foundStore
+	m, second := twoNodes(t, func(c *calls.Config) {
+		rows = &foundStore{Store: c.Store.(*store.Store)}
+		c.Rooms = rows
+	})
+	hostDoes := onSecond(m.guest(), second)
+	hostDoes(calls.Command{Op: calls.Invite, To: lobby, SDP: offer})
+	var once sync.Once
+	rows.found = func() { once.Do(func() { hostDoes(calls.Command{Op: calls.Hangup}) }) }
+
+	guest := m.guest().join()
+	m.wasSent(guest, calls.Joined, 1)
+	if got := m.calls.Stats().Rooms; got != 1 {
+		t.Errorf("the node of the client has %d rooms, want 1", got)
 	}
 }
 
