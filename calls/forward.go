@@ -241,32 +241,37 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 			continue
 		}
 
-		err = c.nodes.Ask(ctx, node, commandMessage, forwarded{client, cmd}, &r)
+		err = c.askNode(ctx, node, commandMessage, forwarded{client, cmd}, &r)
 		if errors.Is(err, problem.NotFound) {
 			continue
 		}
-		if err != nil {
-			return r, true, err
-		}
-		c.noteForwarded(node, client, cmd)
-		return r, true, nil
+		return r, true, err
 	}
 	return Reply{}, false, nil
 }
 
-// noteForwarded records that a node has carried out a command, and therefore has the leg.
-func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
-	holder := client.Token.Caller()
-	if cmd.Op == Hangup { // no event reports the end of this leg
-		c.remote.forget(cmd.Leg, holder)
-		return
-	}
-	c.remote.add(cmd.Leg, remoteLeg{
+// askNode asks a node to carry out a client's command, and records that the node has the leg. It
+// records this before the node gets the command, because the event that reports the end of the leg
+// may arrive before the answer.
+func (c *Calls) askNode(ctx context.Context, node, kind string, f forwarded, r *Reply) error {
+	holder := f.Client.Token.Caller()
+	leg := remoteLeg{
 		node:    node,
-		socket:  client.Socket,
+		socket:  f.Client.Socket,
 		holder:  holder,
-		project: client.Token.ProjectID,
-	})
+		project: f.Client.Token.ProjectID,
+	}
+	isNew := c.remote.addNew(f.Command.Leg, leg)
+	err := c.nodes.Ask(ctx, node, kind, f, r)
+	switch {
+	case err == nil && f.Command.Op == Hangup: // no event reports the end of this leg
+		c.remote.forget(f.Command.Leg, holder)
+	case err == nil:
+		c.remote.update(f.Command.Leg, leg)
+	case isNew:
+		c.remote.forget(f.Command.Leg, holder)
+	}
+	return err
 }
 
 // owners returns the nodes that may have the leg of a command. A client that reconnects after a

@@ -27,6 +27,28 @@ func (r *remoteLegs) add(leg string, a remoteLeg) {
 	r.legs[legKey{a.project, leg}] = a
 }
 
+// addNew adds a leg unless there is an entry for it. It reports whether it has added the leg.
+func (r *remoteLegs) addNew(leg string, a remoteLeg) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := legKey{a.project, leg}
+	if _, known := r.legs[key]; known {
+		return false
+	}
+	r.legs[key] = a
+	return true
+}
+
+// update replaces the entry for a leg, if the holder's leg has not been forgotten.
+func (r *remoteLegs) update(leg string, a remoteLeg) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := legKey{a.project, leg}
+	if before, known := r.legs[key]; known && before.holder == a.holder {
+		r.legs[key] = a
+	}
+}
+
 // take removes and returns the legs for which matches returns true.
 func (r *remoteLegs) take(matches func(leg string, a remoteLeg) bool) map[legKey]remoteLeg {
 	r.mu.Lock()

@@ -188,6 +188,20 @@ func TestRoomEndsElsewhere(t *testing.T) {
 	}
 }
 
+// TestRefusedElsewhere shows that a node does not remember the leg of a client that the node of a
+// room has refused.
+func TestRefusedElsewhere(t *testing.T) {
+	m, second := twoNodes(t)
+	moderatorDoes := onSecond(m.subscriber("moderator"), second)
+	moderatorDoes(calls.Command{Op: calls.Invite, To: lobby, SDP: offer})
+	moderatorDoes(calls.Command{Op: calls.Lock})
+	guest := m.guest().join()
+	m.wasSent(guest, calls.HungUp, 1)
+	if got := m.calls.Stats().Elsewhere; got != 0 {
+		t.Errorf("the node of the client knows %d legs on other nodes, want none", got)
+	}
+}
+
 // TestGuestMoves shows that a guest can move a call only to the addresses in the guest's token.
 func TestGuestMoves(t *testing.T) {
 	m := newMeeting(t)
