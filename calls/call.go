@@ -32,6 +32,8 @@ type call struct {
 	admitted   *route      // the last route whose calls through a gateway were admitted
 	outcome    Cause       // why the former targets of route did not take the call
 	capTimer   *time.Timer // checks the limits of calls through a gateway; nil for other calls
+	used       Usage       // the last known usage of the payer and the project of a call through a gateway
+	usedAt     time.Time   // when used was read
 	takenOver  bool        // another node took the call over because it considered this node lost
 	recordings recordings
 	ringTimer  *time.Timer

@@ -91,6 +91,13 @@ func (l OutboundLimits) checkDay(u Usage) string {
 	return ""
 }
 
+// after returns the usage after a time in which the calls that are running now have continued.
+func (u Usage) after(passed time.Duration) Usage {
+	u.Daily += time.Duration(u.Running) * passed
+	u.ProjectDaily += time.Duration(u.ProjectRunning) * passed
+	return u
+}
+
 // A Trunk returns the connection to a gateway. The call goes to the phone number or, if number is
 // "", to the user in the gateway's URI.
 type Trunk func(ctx context.Context, g fabric.Gateway, number string) (Phone, error)
@@ -198,7 +205,9 @@ func (k *call) saveOutbound(r *route) error {
 
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
+	var used Usage
 	err := k.calls.store.SaveOutbound(ctx, k.record, func(u Usage) error {
+		used = u
 		if reason := limits.check(u, k.record.Lines, r.gateway.MaxCalls); reason != "" {
 			return overCap(reason)
 		}
@@ -208,7 +217,16 @@ func (k *call) saveOutbound(r *route) error {
 		return err
 	}
 	k.admitted = r
+	used.Running += k.record.Lines
+	used.ProjectRunning += k.record.Lines
+	k.noteUsage(used)
 	return nil
+}
+
+// noteUsage remembers the usage of the payer and the project, which was just read.
+func (k *call) noteUsage(u Usage) {
+	k.used = u
+	k.usedAt = time.Now()
 }
 
 // capsEvery is the interval at which the usage of a call through a gateway is compared with the
@@ -224,21 +242,32 @@ func (k *call) watchCaps() {
 		if err != nil {
 			k.calls.log.Error("reading the minutes of calls", "call_id", k.id, "error", err)
 		}
-		k.post(func() { k.checkCaps(u) })
+		k.post(func() { k.checkCaps(u, err) })
 	})
 }
 
-// checkCaps ends the call if the minutes are used up. Otherwise it schedules the next check.
-func (k *call) checkCaps(u Usage) {
+// checkCaps ends the call if the minutes are used up. Otherwise it schedules the next check. u is
+// the usage, unless it could not be read because of err.
+func (k *call) checkCaps(u Usage, err error) {
 	if k.state == Completed {
 		return
 	}
-	if reason := k.calls.limits.Outbound.checkDay(u); reason != "" {
+	if err == nil {
+		k.noteUsage(u)
+	}
+	if reason := k.usedUp(); reason != "" {
 		k.record.Refusal = reason
 		k.end(Congestion)
 		return
 	}
 	k.watchCaps()
+}
+
+// usedUp returns the cap on minutes that is used up, or "". If the usage could not be read, usedUp
+// counts the minutes since it was last read. Therefore, the caps hold while the database is away, and
+// calls far below the caps continue.
+func (k *call) usedUp() string {
+	return k.calls.limits.Outbound.checkDay(k.used.after(time.Since(k.usedAt)))
 }
 
 // termsFor returns the conditions for the media of a client.

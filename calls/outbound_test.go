@@ -1,7 +1,9 @@
 package calls
 
 import (
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -59,4 +61,27 @@ func TestCaps(t *testing.T) {
 	if got := noCaps.orDefaults().check(heavy, 1, 10); got != "" {
 		t.Errorf("without caps, check = %q, want no cap", got)
 	}
+}
+
+// TestCapsWithoutStore shows that the caps on minutes hold while the usage cannot be read. Two calls
+// of the caller are running, so 40 minutes last for 20.
+func TestCapsWithoutStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newBareCall(New(Config{}), "1")
+		check := func(u Usage, err error) {
+			k.checkCaps(u, err)
+			k.capTimer.Stop() // the next check would need a store
+		}
+		check(Usage{Running: 2, ProjectRunning: 2, Daily: 80 * time.Minute}, nil)
+
+		time.Sleep(20*time.Minute - time.Second)
+		check(Usage{}, errors.New("the database is away"))
+		if got := k.usedUp(); got != "" {
+			t.Errorf("before the minutes are used up, usedUp = %q, want no cap", got)
+		}
+		time.Sleep(time.Second)
+		if got := k.usedUp(); got != reasonCallerDay {
+			t.Errorf("after the minutes are used up, usedUp = %q, want %q", got, reasonCallerDay)
+		}
+	})
 }
