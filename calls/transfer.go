@@ -156,8 +156,8 @@ func (c *Calls) planTransfer(
 
 // continueTransfer rings the targets of a route, or ends the transfer if err is not nil.
 func (k transferring) continueTransfer(r *route, err error) {
-	if k.transfer == nil {
-		return // the call has ended
+	if k.transfer == nil || k.state == Completed {
+		return // the call has ended while the route was planned
 	}
 	var refused refusedTransfer
 	switch {
