@@ -190,6 +190,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c.mu.Lock()
 	c.calls[k.key()] = k
 	c.mu.Unlock()
+	k.ringTimer.Reset(c.limits.Ring)
 	l.active = true
 	l.described = time.Now()
 

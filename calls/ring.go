@@ -199,6 +199,9 @@ func (k ringer) forwardOrEnd(c Cause) {
 
 // giveUp forwards or ends a call, or a transfer, that nobody answered in time.
 func (k ringer) giveUp() {
+	if len(k.legs) == 0 {
+		return // the call has not begun, because its route is still being planned
+	}
 	if k.state == InCall && k.transfer == nil || k.state == Completed {
 		return
 	}

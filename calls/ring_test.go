@@ -1,6 +1,9 @@
 package calls
 
-import "testing"
+import (
+	"context"
+	"testing"
+)
 
 // TestRungOut shows that a caller whose calls ring a subscriber leaves a place for the calls of
 // others. Callers with the same embed key count as one caller. A place becomes free when a call is
@@ -43,4 +46,23 @@ func TestRungOut(t *testing.T) {
 	wantBusy("with one answered", false, account{id: "alice"})
 	third.call.forgetLeg(third)
 	wantBusy("with one answered and over", false, account{id: "alice"})
+}
+
+// TestGiveUpEarly shows that a call survives the end of its ringing time while its route is still
+// being planned.
+func TestGiveUpEarly(t *testing.T) {
+	c := New(Config{})
+	k := newBareCall(c, "1")
+	k.legs = nil
+	k.state = Created
+	err := runIn(context.Background(), k, func() error {
+		ringer{k}.giveUp()
+		return nil
+	})
+	if err != nil {
+		t.Errorf("giving up = %v, want no error", err)
+	}
+	if k.state != Created {
+		t.Errorf("the call is %s, want %s", k.state, Created)
+	}
 }
