@@ -25,15 +25,27 @@ func (k *call) recordIfWanted() {
 	}()
 }
 
-// isWanted reports whether the parties of the call in r, or their project, chose to record it.
+// isWanted reports whether the parties of the call in r, or their project, chose to record it. After
+// an error, it asks again until the call has ended.
 func (k *call) isWanted(r Record) bool {
+	for {
+		wanted, err := k.askWanted(r)
+		if err == nil {
+			return wanted
+		}
+		k.calls.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
+		if !k.recordings.isRunning() {
+			return false
+		}
+		time.Sleep(followAgain)
+	}
+}
+
+// askWanted is like isWanted, but returns the error.
+func (k *call) askWanted(r Record) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	wanted, err := k.calls.isRecorded(ctx, r)
-	if err != nil {
-		k.calls.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
-	}
-	return wanted
+	return k.calls.isRecorded(ctx, r)
 }
 
 // recordAgain ends the recordings of a call that was transferred, because the party that has left

@@ -277,7 +277,7 @@ func (c *Calls) carryOutRequests(ctx context.Context) {
 			k.post(func() { k.end(managerRequest) })
 		}
 		if request.Record && c.recorder != nil {
-			go k.recordings.change(nil) // it logs its own errors
+			go k.recordings.follow()
 		}
 	}
 }

@@ -176,7 +176,7 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 			r.post(func() { r.end(managerRequest) })
 		}
 		if a.Record && o.calls.recorder != nil {
-			go r.recordings.change(nil) // it logs its own errors
+			go r.recordings.follow()
 		}
 	}
 	return nil

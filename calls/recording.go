@@ -92,6 +92,27 @@ func (r *recordings) change(before func(context.Context) error) error {
 	return err
 }
 
+// followAgain is how long follow waits before it tries again.
+const followAgain = time.Second
+
+// follow makes the recorder match the stored status of the recordings, because another node
+// requested it. The request is no longer stored, so follow tries again after an error until the call
+// or room has ended.
+func (r *recordings) follow() {
+	for r.change(nil) != nil && r.isRunning() {
+		time.Sleep(followAgain)
+	}
+}
+
+// isRunning reports whether the call or room was answered and has not ended.
+func (r *recordings) isRunning() (running bool) {
+	_, err := r.of.do(context.Background(), func() (Reply, error) {
+		running = r.of.canBeRecorded()
+		return Reply{}, nil
+	})
+	return err == nil && running
+}
+
 // applyAfter calls before, which may be nil, and then apply.
 func (r *recordings) applyAfter(ctx context.Context, before func(context.Context) error) error {
 	if before != nil {
