@@ -21,10 +21,8 @@ type leg struct {
 	// io guards the following fields up to tap, and keeps requests in order.
 	io sync.Mutex
 	negotiation
-	version     uint64 // the version number in our descriptions
-	accepted    bool   // the client has described its media
-	established bool   // rtpengine has the descriptions of both sides
-	tap         *tap   // nil without a recording
+	version uint64 // the version number in our descriptions
+	tap     *tap   // nil without a recording
 
 	// Guarded by the engine's mu.
 	to, from map[calls.Kind]*leg
@@ -39,9 +37,11 @@ type leg struct {
 
 // A negotiation is the part of a leg's state that a failed update does not change.
 type negotiation struct {
-	session  string // rtpengine's call-id
-	offered  bool   // we sent the last offer
-	sections []*section
+	session     string // rtpengine's call-id
+	offered     bool   // we sent the last offer
+	accepted    bool   // the client has described its media
+	established bool   // rtpengine has the descriptions of both sides
+	sections    []*section
 }
 
 // A section is one media section of a leg.
@@ -171,8 +171,12 @@ func (l *leg) Update(offer string) (answer string, err error) {
 		return "", err
 	}
 	before := l.negotiation
-	l.negotiation = negotiation{session: before.session, sections: planned}
-	l.accepted = true
+	l.negotiation = negotiation{
+		session:     before.session,
+		accepted:    true,
+		established: before.established,
+		sections:    planned,
+	}
 	answer, err = l.exchange()
 	if err != nil {
 		l.negotiation = before
@@ -192,13 +196,12 @@ func (l *leg) Renew(offer string) (answer string, err error) {
 	}
 
 	before := l.negotiation
-	l.negotiation = negotiation{session: rand.Text(), sections: planned}
-	l.accepted = true
-	l.established = false
+	session := rand.Text()
+	l.negotiation = negotiation{session: session, accepted: true, sections: planned}
 	answer, err = l.exchange()
 	if err != nil {
 		l.negotiation = before
-		l.established = true
+		l.engine.background(func() { l.end(session) })
 		return "", err
 	}
 
