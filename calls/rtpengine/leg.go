@@ -166,6 +166,9 @@ func (l *leg) Accept(answer string) error {
 func (l *leg) Update(offer string) (answer string, err error) {
 	l.io.Lock()
 	defer l.io.Unlock()
+	if l.isClosed() {
+		return "", errClosed
+	}
 	planned, err := l.plan(offer, l.sections)
 	if err != nil {
 		return "", err
@@ -190,6 +193,9 @@ func (l *leg) Update(offer string) (answer string, err error) {
 func (l *leg) Renew(offer string) (answer string, err error) {
 	l.io.Lock()
 	defer l.io.Unlock()
+	if l.isClosed() {
+		return "", errClosed
+	}
 	planned, err := l.plan(offer, l.sections)
 	if err != nil {
 		return "", err
@@ -262,6 +268,14 @@ func (l *leg) Close() {
 	})
 }
 
+// isClosed reports whether Close was called. If the caller holds io, Close waits for io before it
+// ends the session and the tap.
+func (l *leg) isClosed() bool {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	return l.closed
+}
+
 // end ends a session of rtpengine. If this fails, the session ends by itself after its media stops.
 func (l *leg) end(session string) {
 	_, err := l.daemon.request("delete", dict{"call-id": session, "delete-delay": 0})
@@ -272,10 +286,7 @@ func (l *leg) end(session string) {
 
 // fail closes the leg and notifies its watcher.
 func (l *leg) fail(err error) {
-	l.engine.mu.Lock()
-	closed := l.closed
-	l.engine.mu.Unlock()
-	if closed {
+	if l.isClosed() {
 		return
 	}
 	l.Close()

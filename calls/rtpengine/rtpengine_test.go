@@ -189,6 +189,20 @@ func TestMute(t *testing.T) {
 	}
 }
 
+// TestClosed shows that the media of a leg does nothing after Close.
+func TestClosed(t *testing.T) {
+	e, _ := newEngine(t)
+	alice := dial(t, e, calls.Terms{})
+	alice.media.Close()
+	if _, err := alice.media.Renew(withEvents()); err == nil {
+		t.Error("after Close, Renew succeeds, want an error")
+	}
+	if _, err := alice.media.Update(withEvents()); err == nil {
+		t.Error("after Close, Update succeeds, want an error")
+	}
+	alice.media.Record(make(tap)) // otherwise, its goroutine would keep the engine from closing
+}
+
 // TestEcho links a browser with itself.
 func TestEcho(t *testing.T) {
 	e, _ := newEngine(t)

@@ -24,7 +24,7 @@ func (l *leg) Record(to calls.Tap) {
 	defer l.io.Unlock()
 	l.tap.stop()
 	l.tap = nil
-	if to != nil {
+	if to != nil && !l.isClosed() {
 		l.startTap(to)
 	}
 }
