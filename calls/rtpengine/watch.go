@@ -3,9 +3,11 @@ package rtpengine
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
 )
 
 // These constants are the intervals between checks of a session, before and after the client's
@@ -81,7 +83,7 @@ func (l *leg) look(session string, state presence) presence {
 	path := calls.Path{Transport: "udp", Local: v.local.String(), Remote: v.remote.String()}
 	l.note(v, path)
 
-	silent := time.Since(v.last) > timeout
+	silent := time.Since(v.last) > timeout && !l.isHeld()
 	switch {
 	case silent && state == connected:
 		l.watcher.Lost()
@@ -92,6 +94,15 @@ func (l *leg) look(session string, state presence) presence {
 		return connected
 	}
 	return state
+}
+
+// isHeld reports whether the client is a phone on hold. Most phones send nothing while on hold, so
+// they do not count as lost.
+func (l *leg) isHeld() bool {
+	l.io.Lock()
+	defer l.io.Unlock()
+	talks := func(s *section) bool { return s.live() && s.client.Direction == sdp.SendReceive }
+	return l.isPhone() && !slices.ContainsFunc(l.sections, talks)
 }
 
 // isCurrent reports whether session is still the session of an open leg.
