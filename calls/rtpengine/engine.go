@@ -60,7 +60,11 @@ var _ calls.Engine = (*Engine)(nil)
 // errUnavailable is the error for calls while no rtpengine answers.
 var errUnavailable = problem.New(problem.Unavailable, "media_unavailable", "no rtpengine answers")
 
-// New starts an engine. The engine pings each daemon once a second.
+// startFor is how long New waits for the first replies of the daemons.
+const startFor = time.Second
+
+// New starts an engine. The engine pings each daemon once a second. A daemon that does not answer
+// at first is used once it does.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{log: cfg.Log, rooms: cfg.Rooms, legs: map[*leg]struct{}{}, done: make(chan struct{})}
 	if e.log == nil {
@@ -75,13 +79,33 @@ func New(cfg Config) (*Engine, error) {
 		e.reads.Go(d.read)
 	}
 
-	var first sync.WaitGroup
+	checked := make(chan struct{}, len(e.daemons))
 	for _, d := range e.daemons {
-		first.Go(func() { e.check(d) })
-		e.group.Go(func() { e.watchDaemon(d) })
+		e.group.Go(func() {
+			e.checkFirst(d)
+			checked <- struct{}{}
+			e.watchDaemon(d)
+		})
 	}
-	first.Wait()
+
+	over := time.NewTimer(startFor)
+	defer over.Stop()
+	for range e.daemons {
+		select {
+		case <-checked:
+		case <-over.C:
+			return e, nil
+		}
+	}
 	return e, nil
+}
+
+// checkFirst pings a daemon for the first time.
+func (e *Engine) checkFirst(d *daemon) {
+	e.check(d)
+	if !d.up.Load() && !e.isClosed() {
+		e.log.Warn("rtpengine does not answer yet", "address", d.address)
+	}
 }
 
 // watchDaemon pings a daemon until the engine is closed.
