@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/selvage/selvage/calls"
 )
@@ -126,7 +127,7 @@ func (l *leg) SendDigits(digits string) {
 	to.io.Lock()
 	session := to.session
 	to.io.Unlock()
-	for _, digit := range digits {
+	for _, digit := range strings.ToUpper(digits) {
 		_, err := l.daemon.request("play DTMF", dict{
 			"call-id":  session,
 			"from-tag": switchTag,

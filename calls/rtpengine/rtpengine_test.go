@@ -31,8 +31,11 @@ func TestTranscoding(t *testing.T) {
 	isOpus := func(payload []byte) bool { return len(payload) > 20 && len(payload) != 160 }
 	waitFor(t, "the browser hears the phone in Opus", alice.heard, isOpus)
 
-	alice.media.SendDigits("7")
-	waitFor(t, "the phone receives the digit", desk.heard, func(p []byte) bool { return isEvent(p) && p[12] == 7 })
+	for digit, event := range map[string]byte{"7": 7, "#": 11, "a": 12} {
+		alice.media.SendDigits(digit)
+		isDigit := func(p []byte) bool { return isEvent(p) && p[12] == event }
+		waitFor(t, "the phone receives the digit "+digit, desk.heard, isDigit)
+	}
 }
 
 // A tap passes on the packets that it receives.
