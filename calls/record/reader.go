@@ -105,7 +105,7 @@ func (r *reader) fill(b []byte) error {
 		return io.EOF
 	}
 	if err != nil {
-		return fmt.Errorf("reading spool: %w", err)
+		return fmt.Errorf("reading spool: %w", withoutPath(err))
 	}
 	return nil
 }

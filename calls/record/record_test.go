@@ -343,10 +343,14 @@ func TestStartFails(t *testing.T) {
 	if err := os.RemoveAll(w.dir.Name()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Start(t.Context(), w.call(0)); err == nil {
-		t.Error("Start without a directory succeeds")
+	_, err := w.Start(t.Context(), w.call(0))
+	if err == nil {
+		t.Fatal("Start without a directory succeeds")
 	}
 	w.wantRecordings(t, 1)
+	if sid := w.all(t)[0].Sid; strings.Contains(err.Error(), sid) {
+		t.Errorf("the error %q contains the Sid %s, want no Sid", err, sid)
+	}
 	if got := w.all(t)[0].Status; got != recordings.Stopped {
 		t.Errorf("without a directory, the recording is %s, want stopped", got)
 	}

@@ -118,7 +118,7 @@ func (s *Spools) createFile(sid string) (*os.File, error) {
 	for {
 		file, err := s.dir.OpenFile(sid+extension, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
-			return nil, fmt.Errorf("creating spool: %w", err)
+			return nil, fmt.Errorf("creating spool: %w", withoutPath(err))
 		}
 		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
 			s.discard(file, sid)
@@ -139,7 +139,7 @@ func (s *Spools) lockFile(sid string) (*os.File, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("opening spool: %w", err)
+		return nil, fmt.Errorf("opening spool: %w", withoutPath(err))
 	}
 
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -179,9 +179,19 @@ func (s *Spools) discard(file *os.File, sid string) {
 // remove deletes a spool.
 func (s *Spools) remove(sid string) error {
 	if err := s.dir.Remove(sid + extension); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing spool: %w", err)
+		return fmt.Errorf("removing spool: %w", withoutPath(err))
 	}
 	return nil
+}
+
+// withoutPath returns the cause of a failed file operation, without the path. The name of a spool
+// contains the complete Sid, which may suffice to fetch the recording.
+func withoutPath(err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
 }
 
 // syncDir makes changes to the directory durable.

@@ -37,7 +37,7 @@ func (p *spool) create() error {
 	}
 	if err := p.writeHeader(block); err != nil {
 		p.owner.discard(p.file, p.call.Sid)
-		return fmt.Errorf("writing spool: %w", err)
+		return fmt.Errorf("writing spool: %w", withoutPath(err))
 	}
 	return nil
 }
@@ -142,7 +142,8 @@ func (p *spool) sync() bool {
 func (p *spool) report(err error) {
 	switch {
 	case err != nil && !p.failed:
-		p.owner.log.Error("could not write a recording to disk", "recording", fabric.HideSid(p.call.Sid), "error", err)
+		p.owner.log.Error("could not write a recording to disk",
+			"recording", fabric.HideSid(p.call.Sid), "error", withoutPath(err))
 	case err == nil && p.failed:
 		p.owner.log.Info("a recording is written to disk again", "recording", fabric.HideSid(p.call.Sid))
 	}
