@@ -34,6 +34,8 @@ const (
 	maxDelay  = 30 * time.Second // the longest time between a message and its notice
 	forgetAge = 2 * time.Minute  // longer than maxDelay; see [Chat.runQueue]
 	maxMissed = 100              // most messages to read because their notices were lost
+
+	announceFor = 5 * time.Second // the longest time to find the members of a room
 )
 
 // AnnounceTo makes the Chat announce its messages to the other nodes. Call it before Run.
@@ -58,11 +60,13 @@ func (c *Chat) DeliverTo(s Sockets, nodes Nodes) {
 }
 
 // publish announces a message on all nodes. The message has already been stored, so an error is
-// only logged.
+// only logged. It is announced even if its sender has canceled the request in the meantime.
 func (c *Chat) publish(ctx context.Context, m Message) {
 	if c.now().Sub(m.Created) > maxDelay {
 		return // the request repeats an earlier request
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceFor)
+	defer cancel()
 	n := Notice{Message: m, Keys: []string{m.From.MemberID, m.To.MemberID}}
 	if m.Room {
 		members, err := c.cfg.Store.ListMembers(ctx, m.ConversationID)
