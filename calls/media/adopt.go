@@ -3,6 +3,7 @@ package media
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/pion/opus"
 
@@ -33,7 +34,7 @@ func (m *mixer) Adopt(media calls.Media) error {
 		return errNotAdoptable
 	}
 
-	v := &voice{leg: l, opus: &transcoder{}}
+	v := &voice{leg: l, opus: newTranscoder()}
 	v.reroute()
 	l.voice.Store(v)
 	return nil
@@ -55,7 +56,7 @@ func (m *mixer) Release(media calls.Media) {
 
 // put passes the payload of a packet to the mixer. at is its RTP timestamp. Packets in codecs that
 // a mixer cannot decode are dropped.
-func (v *voice) put(codec string, at uint32, payload []byte) {
+func (v *voice) put(codec string, at uint32, payload []byte, now time.Time) {
 	switch codec {
 	case sdp.G722, sdp.PCMU, sdp.PCMA:
 		v.in.put(codec, at, payload)
@@ -67,7 +68,7 @@ func (v *voice) put(codec string, at uint32, payload []byte) {
 		}
 		v.opus.mu.Lock()
 		defer v.opus.mu.Unlock()
-		if coded := v.opus.encode(payload); len(coded) > 0 {
+		if coded := v.opus.encode(payload, now); len(coded) > 0 {
 			v.in.put(sdp.G722, at/opusTicks, coded)
 		}
 	}
@@ -77,26 +78,42 @@ func (v *voice) put(codec string, at uint32, payload []byte) {
 // byte of a playout, whose clock runs at 8 kHz.
 const (
 	opusTicks   = 6
-	opusSamples = 16000 * 120 / 1000 // samples of the longest packet (RFC 6716, section 3.2.5)
+	opusRate    = 16000                 // samples per second after decoding
+	opusSamples = opusRate * 120 / 1000 // samples of the longest packet (RFC 6716, section 3.2.5)
 )
 
-// A transcoder converts Opus to G.722, the codec of rooms. The zero value is ready to use.
+// maxDecoded is how many seconds of a client's audio are decoded in a second. Clients whose clock is
+// right send one. Without a limit, a client could send a long packet every five milliseconds, and
+// decoding them would hold up the media of all calls.
+const maxDecoded = 1.25
+
+// A transcoder converts Opus to G.722, the codec of rooms.
 type transcoder struct {
 	mu      sync.Mutex // held while the other fields are used
+	budget  bucket     // seconds of audio that may be decoded
 	decoder *opus.Decoder
 	encoder *wav.Encoder
 	pcm     [opusSamples]int16
 	coded   [opusSamples / 2]byte
 }
 
+func newTranscoder() *transcoder {
+	return &transcoder{budget: bucket{rate: maxDecoded, burst: burst * maxDecoded}}
+}
+
 // encode returns a packet in G.722, which is valid until the next call. If payload cannot be
-// decoded, the packet is empty. The caller holds mu.
-func (t *transcoder) encode(payload []byte) []byte {
+// decoded, or the client has sent too much audio, the packet is empty. The caller holds mu.
+func (t *transcoder) encode(payload []byte, now time.Time) []byte {
+	const longest = float64(opusSamples) / opusRate
+	if !t.budget.take(longest, now) { // the length of the packet is not known yet
+		return nil
+	}
 	n, err := t.decode(payload)
 	if err != nil {
 		t.decoder = nil
 		return nil
 	}
+	t.budget.level += longest - float64(n)/opusRate
 	coded := t.coded[:n/2]
 	t.encoder.Encode(coded, t.pcm[:n])
 	return coded
@@ -117,7 +134,7 @@ func (t *transcoder) decode(payload []byte) (n int, err error) {
 		}
 	}
 	if t.decoder == nil {
-		made, err := opus.NewDecoderWithOutput(16000, 1)
+		made, err := opus.NewDecoderWithOutput(opusRate, 1)
 		if err != nil {
 			return 0, fmt.Errorf("decoding Opus: %w", err)
 		}
