@@ -74,13 +74,18 @@ func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 
 // handleOnce calls handle, unless the same request is being handled. Before a request has a
 // transaction, its repeat would fail, because the credentials in it are valid only once. The phone
-// would then take the challenge for the response to its request.
+// would then take the challenge for the response to its request. Once the request has a
+// transaction, a repeat gets the last response again.
 func (s *Server) handleOnce(r *sip.Request, f flow, handle func()) {
 	key := keyOf(r, f)
 	s.mu.Lock()
 	isRepeat := s.handling[key]
 	s.handling[key] = true
+	t := s.served[key]
 	s.mu.Unlock()
+	if isRepeat && t != nil {
+		t.repeat()
+	}
 	if isRepeat {
 		return
 	}
