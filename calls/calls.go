@@ -227,6 +227,14 @@ const watchEvery = 250 * time.Millisecond
 // It also carries out the requests of backends and operators, and writes the ends of calls and room
 // sessions that could not be written before. It returns when ctx is done.
 func (c *Calls) Run(ctx context.Context) {
+	var work sync.WaitGroup
+	work.Go(func() { repeat(ctx, c.watchLegs) })
+	work.Go(func() { repeat(ctx, func() { c.useStore(ctx) }) }) // apart, because the database may be slow
+	work.Wait()
+}
+
+// repeat calls f every watchEvery until ctx is done.
+func repeat(ctx context.Context, f func()) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -234,26 +242,34 @@ func (c *Calls) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			f()
 		}
+	}
+}
 
-		legs, heard := c.allLegs(), c.fabric.Tokens.Heard()
-		for _, l := range legs {
-			l.call.post(func() { l.endIfGone(time.Now(), heard) })
-		}
+// watchLegs ends legs whose token has ended, or whose client is gone.
+func (c *Calls) watchLegs() {
+	heard := c.fabric.Tokens.Heard()
+	for _, l := range c.allLegs() {
+		l.call.post(func() { l.endIfGone(time.Now(), heard) })
+	}
+}
 
-		if len(legs) > 0 {
-			c.carryOutRequests(ctx)
-		}
-		if err := c.rooms.carryOutRequests(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("finding the requests to change rooms", "error", err)
-		}
+// useStore carries out the stored requests of backends and operators, and writes the ends of calls
+// and room sessions that could not be written before.
+func (c *Calls) useStore(ctx context.Context) {
+	if len(c.allLegs()) > 0 {
+		c.carryOutRequests(ctx)
+	}
+	if err := c.rooms.carryOutRequests(ctx); err != nil && ctx.Err() == nil {
+		c.log.Error("finding the requests to change rooms", "error", err)
+	}
 
-		if err := c.writeEnds(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("writing the ends of calls", "error", err)
-		}
-		if err := c.rooms.writeEnds(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("writing the ends of room sessions", "error", err)
-		}
+	if err := c.writeEnds(ctx); err != nil && ctx.Err() == nil {
+		c.log.Error("writing the ends of calls", "error", err)
+	}
+	if err := c.rooms.writeEnds(ctx); err != nil && ctx.Err() == nil {
+		c.log.Error("writing the ends of room sessions", "error", err)
 	}
 }
 

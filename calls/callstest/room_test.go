@@ -119,6 +119,34 @@ func TestUnwrittenEndOfCall(t *testing.T) {
 	}
 }
 
+// A slowStore is a store that never answers the first search for requests, and reports it.
+type slowStore struct {
+	*store.Store
+	asked chan struct{}
+}
+
+func (s slowStore) TakeRequests(ctx context.Context, _ string) ([]calls.Request, error) {
+	close(s.asked)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestRevokedWhileSlow shows that a revocation ends a call while the database does not answer.
+func TestRevokedWhileSlow(t *testing.T) {
+	asked := make(chan struct{})
+	m := newMeeting(t, func(c *calls.Config) { c.Store = slowStore{c.Store.(*store.Store), asked} })
+	guest := m.guest().join()
+	go m.calls.Run(t.Context())
+	<-asked
+	if err := m.fabric.Tokens.Revoke(t.Context(), guest.Token); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the call to end", func() bool { return len(m.received(calls.HungUp, guest)) == 1 })
+	if got := m.received(calls.HungUp, guest)[0].Cause; got != calls.TokenRevoked {
+		t.Errorf("the call ended with %v, want %v", got, calls.TokenRevoked)
+	}
+}
+
 // TestRefusedByRoom shows that the members of a locked room are not notified about a client that
 // could not join.
 func TestRefusedByRoom(t *testing.T) {
