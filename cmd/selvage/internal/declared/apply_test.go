@@ -1,6 +1,7 @@
 package declared_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/declared"
@@ -147,5 +148,28 @@ func TestApplyDuplicates(t *testing.T) {
 			t.Errorf("the plan has the steps %+v, want %d", steps, want)
 		}
 		must(t, d.Apply(t.Context(), steps, func(declared.Done) error { return nil }))
+	}
+}
+
+// TestPlanTwoEntries shows that a file with two entries for the same thing is refused, even if only
+// one of them has the id. Otherwise, each apply would undo changes of the previous one.
+func TestPlanTwoEntries(t *testing.T) {
+	f, _, d := open(t)
+	project, err := f.Projects.Create(t.Context(), "Acme")
+	must(t, err)
+	name := "CI"
+	k, _, err := f.APIKeys.Create(t.Context(), project.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+
+	const byName = "{name: CI, scopes: [chat]}"
+	byID := "{id: " + k.ID + ", name: Build, scopes: [voice]}"
+	for _, entries := range []string{byName + ", " + byID, byID + ", " + byName} {
+		file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, keys: ["+entries+"]}]"))
+		must(t, err)
+		_, err = d.Plan(t.Context(), file, false)
+		if err == nil || !strings.Contains(err.Error(), "duplicate key") {
+			t.Errorf("Plan of %s = %v, want an error about a duplicate key", entries, err)
+		}
 	}
 }

@@ -158,11 +158,9 @@ func (ts *things[T]) find(e entry, described T) (found *T, err error) {
 	if id != nil {
 		key = "id " + id.Value
 	}
-	if other, twice := ts.taken[key]; twice {
-		return nil, e.errorf("duplicate %s %q; the other one is in line %d", ts.n.kind, name, other.node.Line)
+	if err := ts.take(e, key, name); err != nil {
+		return nil, err
 	}
-
-	ts.taken[key] = e.place
 	isMeant := func(old T) bool { return ts.n.name(old) == name }
 	if id != nil {
 		isMeant = func(old T) bool { return ts.n.id(old) == id.Value }
@@ -178,10 +176,23 @@ func (ts *things[T]) find(e entry, described T) (found *T, err error) {
 		ts.matched[ts.n.id(old)] = true
 	}
 
-	if found == nil && id != nil {
+	switch {
+	case found == nil && id != nil:
 		return nil, e.at(id, "id").errorf("the project has no %s with this id", ts.n.kind)
+	case found != nil && id == nil: // another entry may have the id of this thing
+		return found, ts.take(e, "id "+ts.n.id(*found), name)
 	}
 	return found, nil
+}
+
+// take notes that an entry describes the thing with this key. If another entry does, too, take
+// returns an error.
+func (ts *things[T]) take(e entry, key, name string) error {
+	if other, twice := ts.taken[key]; twice {
+		return e.errorf("duplicate %s %q; the other one is in line %d", ts.n.kind, name, other.node.Line)
+	}
+	ts.taken[key] = e.place
+	return nil
 }
 
 // creation returns the step that creates and marks a thing.
