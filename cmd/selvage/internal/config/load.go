@@ -119,6 +119,7 @@ func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	for _, s := range Settings() {
 		name := s.Env()
 		text, file := getenv(name), getenv(name+"_FILE")
+
 		switch {
 		case text != "" && file != "":
 			errs = append(errs, fmt.Errorf("%s and %s_FILE are both set; unset one", name, name))
@@ -130,7 +131,12 @@ func envLayer(getenv func(string) string, environ []string) (layer, error) {
 				errs = append(errs, fmt.Errorf("%s_FILE: %w", name, err))
 				continue
 			}
-			l[s.Path] = value{name + "_FILE", strings.TrimSpace(string(content))}
+			text = strings.TrimSpace(string(content))
+			if text == "" { // with the default instead, a server would create a master key of its own
+				errs = append(errs, fmt.Errorf("%s_FILE: %s is empty", name, file))
+				continue
+			}
+			l[s.Path] = value{name + "_FILE", text}
 		}
 	}
 	return l, errors.Join(errs...)

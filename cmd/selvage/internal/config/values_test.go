@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -271,5 +272,26 @@ func TestCheckVariables(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("checkVariables(%q) = %q, want %q", tt.entry, got, tt.want)
 		}
+	}
+}
+
+// TestEmptyFile shows that an empty file is an error. Otherwise, a server whose secrets are missing
+// would create a master key of its own.
+func TestEmptyFile(t *testing.T) {
+	const variable = "SELVAGE_MASTER_KEY_FILE"
+	file := filepath.Join(t.TempDir(), "master-key")
+	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	getenv := func(name string) string {
+		if name == variable {
+			return file
+		}
+		return ""
+	}
+
+	_, err := envLayer(getenv, []string{variable + "=" + file})
+	if want := variable + ": " + file + " is empty"; err == nil || err.Error() != want {
+		t.Errorf("envLayer = %v, want the error %q", err, want)
 	}
 }
