@@ -71,7 +71,10 @@ func waitForLock(ctx context.Context, lock *os.File) error {
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return fmt.Errorf("locking schema: %w", err)
+		}
+		if time.Now().After(deadline) {
 			return fmt.Errorf("locking schema: another selvage process has been changing it for %s: %w", patience, err)
 		}
 		select {
