@@ -165,18 +165,22 @@ type socket struct {
 	reads, writes deadline
 }
 
-// A deadline is the current deadline of reads or writes, in nanoseconds since 1970.
+// started is when the process started. Deadlines are relative to it, because the clock may be set
+// back. A deadline that then seemed to be far away would not be renewed.
+var started = time.Now()
+
+// A deadline is the current deadline of reads or writes, in nanoseconds since started.
 type deadline struct{ atomic.Int64 }
 
 // ahead ensures that the deadline is at least patience away. It adds a second, so that set is
 // called at most once a second.
 func (d *deadline) ahead(patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
-	if patience == 0 || d.Load() >= now.Add(patience).UnixNano() {
+	if patience == 0 || d.Load() >= int64(now.Add(patience).Sub(started)) {
 		return nil
 	}
 	until := now.Add(patience + time.Second)
-	d.Store(until.UnixNano())
+	d.Store(int64(until.Sub(started)))
 	return set(until)
 }
 
