@@ -34,7 +34,8 @@ type cachedBlob struct {
 	bytes int64
 }
 
-// openCopies opens the directory of copies, including copies that an earlier process made.
+// openCopies opens the directory of copies, including copies that an earlier process made. If these
+// need more space than size, it removes some of them.
 func openCopies(dir string, size int64) (*copies, error) {
 	d, err := OpenDir(dir)
 	if err != nil {
@@ -45,6 +46,7 @@ func openCopies(dir string, size int64) (*copies, error) {
 	if err := c.find(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	c.shrink()
 	return c, nil
 }
 

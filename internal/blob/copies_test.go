@@ -1,7 +1,9 @@
 package blob
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,6 +42,38 @@ func TestCopyThatCannotBeRemoved(t *testing.T) {
 	c.shrink()
 	if c.used != 8 || len(c.order) != 1 || c.order[0].key != second {
 		t.Errorf("the copies %v use %d bytes, want only the second one", c.order, c.used)
+	}
+}
+
+// TestCopiesWithLessSpace shows that copies of an earlier process are removed if the cache has become
+// smaller.
+func TestCopiesWithLessSpace(t *testing.T) {
+	dir := t.TempDir()
+	before, err := openCopies(dir, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, newer := "0190aaaa-0000-7000-8000-000000000001", "0190bbbb-0000-7000-8000-000000000002"
+	for _, key := range []string{older, newer} {
+		open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("12345678")), nil }
+		if err := before.copy(key, 8, open); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := before.close(); err != nil {
+		t.Fatal(err)
+	}
+
+	after, err := openCopies(dir, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer after.close()
+	if after.used != 8 {
+		t.Errorf("the copies use %d bytes, want 8", after.used)
+	}
+	if _, err := os.Stat(filepath.Join(dir, Name(older))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat of the older copy = %v, want %v", err, fs.ErrNotExist)
 	}
 }
 
