@@ -194,7 +194,8 @@ func (r *Recordings) start(ctx context.Context, projectID string, of Metadata, s
 	return kept, r.follow(ctx, kept)
 }
 
-// apply sets the parameters of a recording.
+// apply sets the parameters of a recording. Without a new callback, a recording keeps the callback
+// that it has.
 func (s Start) apply(rec *Recording) {
 	rec.Channels = 1
 	if s.Channels == "dual" {
@@ -203,7 +204,9 @@ func (s Start) apply(rec *Recording) {
 	if s.Trim != "" {
 		rec.Trim = s.Trim
 	}
-	rec.Callback = s.Callback.withDefaults()
+	if s.Callback.URL != "" {
+		rec.Callback = s.Callback.withDefaults()
+	}
 }
 
 // Move pauses, resumes or stops a recording that is waiting for its media. A stopped recording

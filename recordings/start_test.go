@@ -111,3 +111,23 @@ func TestStartKeepsEventsOnce(t *testing.T) {
 		t.Errorf("%d events, want %q", len(rec.Callback.Events), want)
 	}
 }
+
+// TestStartKeepsCallback shows that a recording keeps its callback if it is started again without
+// one.
+func TestStartKeepsCallback(t *testing.T) {
+	w := newWorld(t)
+	call := recordings.Description{
+		Metadata: recordings.Metadata{CallSid: "c"},
+		Callback: recordings.Callback{URL: "https://x.example/"},
+	}
+	if _, _, err := w.Announce(t.Context(), w.project, call); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Callback.URL != call.Callback.URL {
+		t.Errorf("the callback is %q, want %q", rec.Callback.URL, call.Callback.URL)
+	}
+}
