@@ -188,9 +188,13 @@ func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (w
 // factsOf parses the facts of a stored file. If the file has no header, or would take too long to
 // parse, the facts come from the row.
 func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
-	if rec.Codec == "mp3" || rec.Codec == "opus" {
-		format := wav.Format{Codec: rec.Codec, SampleRate: rec.SampleRate, Channels: rec.Channels}
+	format := wav.Format{Codec: rec.Codec, SampleRate: rec.SampleRate, Channels: rec.Channels}
+	switch rec.Codec {
+	case "opus":
 		return wav.Facts{Format: format, Frames: rec.Frames, Length: rec.Bytes}, nil
+	case "mp3":
+		end, err := mp3.End(file, rec.Bytes) // the stored index belongs to a file of this size
+		return wav.Facts{Format: format, Frames: rec.Frames, Length: end}, err
 	}
 	facts, err := wav.Parse(file, rec.Bytes)
 	if errors.Is(err, wav.ErrNotWAV) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/mp3/mp3test"
 )
 
 // TestRenditionMixes shows that an MP3 of a recording with more than two channels contains the same
@@ -115,5 +117,31 @@ func TestRenditionEndsWithItsRequest(t *testing.T) {
 		if n, err := io.ReadFull(media.Content, make([]byte, 1)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: reading the end after the client left = %d, %v, want %v", format, n, err, context.Canceled)
 		}
+	}
+}
+
+// TestRenditionOfTaggedMP3 shows that a tag after the frames of a short MP3 does not prevent its
+// conversion.
+func TestRenditionOfTaggedMP3(t *testing.T) {
+	w := newWorld(t)
+	const frames = 2 * 576
+	file := string(mp3test.Lying(2)) + "TAG" + strings.Repeat("\x00", 125)
+	rec, _, err := w.upload(t.Context(), file, recordings.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Frames != frames {
+		t.Errorf("the recording has %d frames, want %d", rec.Frames, frames)
+	}
+
+	rendition, err := w.Render(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
+		recordings.Wanted{Format: recordings.WAV})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rendition.Close()
+	content, err := io.ReadAll(rendition.Content)
+	if err != nil || len(content) != 44+2*frames {
+		t.Errorf("the WAV has %d bytes, %v, want %d", len(content), err, 44+2*frames)
 	}
 }

@@ -64,6 +64,13 @@ func Scan(r io.ReaderAt, size int64, search bool) (f Facts, ok bool, err error) 
 	return f, true, m.err
 }
 
+// End returns the position at which the frames of an MP3 of the given size end. Tags may follow it.
+func End(r io.ReaderAt, size int64) (int64, error) {
+	m := newScanner(r, size)
+	m.dropTail()
+	return m.size, m.err
+}
+
 // played returns how many samples of each channel are played from the given number of frames.
 func (m *scanner) played(frames int64) int64 {
 	return max(0, frames*int64(m.first.samples())-m.tag.delay-m.tag.padding)
