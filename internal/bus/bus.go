@@ -13,6 +13,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -233,7 +234,7 @@ func (b *Bus) enqueue(node string, e envelope) error {
 	case err != nil:
 		return fmt.Errorf("encoding a message: %w", err)
 	case len(text) > maxMessage:
-		return fmt.Errorf("a message of %d bytes is too large for the bus", len(text))
+		return fmt.Errorf("a message of %d bytes: %w", len(text), errTooLarge)
 	case b.Alone():
 		return problem.New(problem.Unavailable, "temporarily_unavailable", "there are no other servers")
 	}
@@ -245,6 +246,9 @@ func (b *Bus) enqueue(node string, e envelope) error {
 		return errFull
 	}
 }
+
+// errTooLarge is the error for a message that is larger than maxMessage.
+var errTooLarge = errors.New("it is too large for the bus")
 
 // errFull is the error for a message that does not fit in the queue.
 var errFull = problem.New(problem.Unavailable, "temporarily_unavailable",

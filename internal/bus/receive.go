@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -104,18 +105,23 @@ func (b *Bus) answer(ctx context.Context, handle Handler, request envelope) {
 
 	reply := envelope{ID: request.ID}
 	body, err := handle(ctx, request.From, request.Body)
+	if err == nil {
+		reply.Body, err = json.Marshal(body)
+	}
 	if err != nil {
 		reply.Fault = problem.First(err)
 		reply.Failed = reply.Fault == nil
-		if reply.Failed {
-			b.log.Error("answering another node", "kind", request.Kind, "error", err)
-		}
-	} else {
-		reply.Body, err = json.Marshal(body)
-		reply.Failed = err != nil
+	}
+	if reply.Failed {
+		b.log.Error("answering another node", "kind", request.Kind, "error", err)
 	}
 
-	if err := b.enqueue(request.From, reply); err != nil {
+	err = b.enqueue(request.From, reply)
+	if errors.Is(err, errTooLarge) {
+		b.log.Error("answering another node", "kind", request.Kind, "error", err)
+		err = b.enqueue(request.From, envelope{ID: request.ID, Failed: true})
+	}
+	if err != nil {
 		b.drop(request.Kind, err)
 	}
 }
