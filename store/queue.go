@@ -31,12 +31,14 @@ var _ deliver.Queue = queue{}
 // DueReceivers returns receivers with due deliveries, at most the given number. It reads one index
 // entry per receiver, no matter how many deliveries are waiting. Projects take turns: the first
 // receiver of each project comes before any second receiver, and so on. The held receivers of a
-// project count as its first receivers.
+// project count as its first receivers. A released receiver has no holder. It is free even if the
+// clock was set back, so that its lease seems to end later.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
-		WHERE {on} AND lease <= $1 AND rests <= $1
+		WHERE {on} AND (lease <= $1 OR holder = '') AND rests <= $1
 			AND EXISTS (SELECT 1 FROM {deliveries} d WHERE d.{receiver} = r.id AND d.state = 'pending' AND d.due <= $1)
-		ORDER BY (SELECT count(*) FROM {receivers} h WHERE h.project_id = r.project_id AND h.lease > $1)
+		ORDER BY (SELECT count(*) FROM {receivers} h
+				WHERE h.project_id = r.project_id AND h.lease > $1 AND h.holder <> '')
 			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
 }
 
@@ -49,7 +51,7 @@ func (q queue) HoldReceiver(
 	err = q.once(ctx, audit.None("a lease"), func(t tx) error {
 		err := t.Row(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $4, holder = $2,
 				rests = CASE WHEN holder = $2 THEN rests ELSE 0 END
-			WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
+			WHERE id = $1 AND {on} AND (lease <= $3 OR holder IN ($2, ''))
 			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(
 			&r.ID, &r.ProjectID, &r.URL, &r.Failures)
 		claimed := problem.New(problem.Conflict, "conflict", "another node has claimed the receiver")
