@@ -27,7 +27,8 @@ type WebhookStore interface {
 	// ListWebhooks lists the webhooks that contain each word of text in their name, URL or id.
 	ListWebhooks(ctx context.Context, projectID, text string, q page.Query) (page.Page[Webhook], error)
 	// UpdateWebhook writes a webhook. old is the Updated time that the caller has read. If the
-	// stored time differs, UpdateWebhook returns problem.Conflict.
+	// stored time differs, UpdateWebhook returns problem.Conflict. If the URL or Enabled changes,
+	// it sets Failures to 0 and ends the pause. Otherwise it leaves both unchanged.
 	UpdateWebhook(ctx context.Context, w Webhook, old time.Time) error
 	// DeleteWebhook also deletes the webhook's deliveries.
 	DeleteWebhook(ctx context.Context, projectID, id string) error

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -76,6 +77,37 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	}
 }
 
+// TestClockSetBack shows that a released webhook can be held again after the clock was set back.
+func TestClockSetBack(t *testing.T) { store.EachDatabase(t, testClockSetBack) }
+
+func testClockSetBack(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	causeEvents(t, s, p)
+	queue := s.Webhooks.Queue()
+	now := time.Now()
+	if _, err := queue.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if err := queue.ReleaseReceiver(ctx, w.ID, "a", now, 0, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+
+	earlier := now.Add(-time.Hour)
+	ids, err := queue.DueReceivers(ctx, earlier, 10)
+	if err != nil || !slices.Equal(ids, []string{w.ID}) {
+		t.Errorf("DueReceivers an hour earlier = %v, %v, want the released webhook", ids, err)
+	}
+	if _, err := queue.HoldReceiver(ctx, w.ID, "b", earlier, now); err != nil {
+		t.Errorf("HoldReceiver of a released webhook an hour earlier = %v", err)
+	}
+	_, err = queue.HoldReceiver(ctx, w.ID, "a", earlier, now)
+	if !errors.Is(err, problem.Conflict) {
+		t.Errorf("HoldReceiver of a held webhook = %v, want a conflict", err)
+	}
+}
+
 // TestWoken shows that a delivery that was queued again is due immediately, even if the turn in
 // which it failed has not ended yet.
 func TestWoken(t *testing.T) { store.EachDatabase(t, testWoken) }
@@ -137,6 +169,68 @@ func testWoken(t *testing.T, c store.Config) {
 
 	turn(func() {})
 	wantDue(0) // the webhook rests, because nothing was queued again
+}
+
+// TestUpdateHeldWebhook shows that a webhook that is changed while it is held keeps the failures and
+// the rest that its holder writes, unless its URL changes.
+func TestUpdateHeldWebhook(t *testing.T) { store.EachDatabase(t, testUpdateHeldWebhook) }
+
+func testUpdateHeldWebhook(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, p := fabricRows(t, c)
+	queue := s.Webhooks.Queue()
+	now := time.Now()
+	release := func(w fabric.Webhook) {
+		t.Helper()
+		if err := queue.ReleaseReceiver(ctx, w.ID, "a", now, 3, now.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	update := func(w fabric.Webhook) {
+		t.Helper()
+		old := w.Updated
+		w.Updated = old.Add(time.Second)
+		if err := s.UpdateWebhook(ctx, w, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	find := func(w fabric.Webhook) fabric.Webhook {
+		t.Helper()
+		found, err := s.FindWebhook(ctx, p.ID, w.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+
+	renamed := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	moved := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	for _, w := range []fabric.Webhook{renamed, moved} {
+		if _, err := queue.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	release(renamed)
+	renamed.Name = "renamed"
+	update(renamed)
+	if got := find(renamed); got.Failures != 3 || !got.Rests.After(now) {
+		t.Errorf("the renamed webhook has %d failures and rests until %v, want 3 and a rest", got.Failures, got.Rests)
+	}
+
+	moved.URL += "elsewhere"
+	update(moved)
+	release(moved)
+	if got := find(moved); !got.Rests.IsZero() {
+		t.Errorf("the webhook with a new URL rests until %v, want no rest", got.Rests)
+	}
+
+	moved = find(moved)
+	moved.Enabled = false
+	update(moved)
+	if got := find(moved); got.Failures != 0 {
+		t.Errorf("the disabled webhook has %d failures, want 0", got.Failures)
+	}
 }
 
 // TestProjectsTakeTurns shows that a project with many new webhooks does not delay the webhooks of

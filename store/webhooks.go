@@ -94,14 +94,17 @@ func (s *Webhooks) ListWebhooks(
 }
 
 // UpdateWebhook writes a webhook, unless it has changed since the caller read it. old is the time
-// of the last change that the caller has seen.
+// of the last change that the caller has seen. If the URL or Enabled changes, the failures start
+// again at 0, and the rest ends, even if the webhook is held. Otherwise both remain, because a node
+// may have written them since the caller read them.
 func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
 	return s.once(ctx, webhookEvent("webhook.updated", w), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE webhooks
-				SET url = $3, name = $4, events = $5, enabled = $6, updated = $7, failures = $8, rests = $9
+				SET url = $3, name = $4, events = $5, enabled = $6, updated = $7,
+					failures = CASE WHEN url <> $3 OR enabled <> $6 THEN 0 ELSE failures END,
+					rests = CASE WHEN url <> $3 OR enabled <> $6 THEN $8 ELSE rests END
 				WHERE id = $1 AND updated = $2`,
-			w.ID, micros(old), w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Updated), w.Failures,
-			micros(w.Rests))
+			w.ID, micros(old), w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Updated), woken)
 		return requireUnchanged(res, err, "webhook")
 	})
 }
