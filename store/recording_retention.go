@@ -32,8 +32,14 @@ func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, most int) e
 	e := audit.Of("retention_rule.created", u.ProjectID, "retention rule", u.ID).With(
 		"tag", u.Tag, "subscriber", u.SubscriberID, "days", strconv.Itoa(u.Days))
 	return s.change(ctx, e, func(t tx) error {
+		// Concurrent changes that add a rule to the same project wait here for one another, so that
+		// each of them counts the others' rules.
+		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, u.ProjectID)
+		if err := requireRow(res, err, "project"); err != nil {
+			return err
+		}
 		var n int
-		err := t.Row(ctx, `SELECT COUNT(*) FROM retention_rules WHERE project_id = $1`, u.ProjectID).Scan(&n)
+		err = t.Row(ctx, `SELECT COUNT(*) FROM retention_rules WHERE project_id = $1`, u.ProjectID).Scan(&n)
 		if err != nil {
 			return fmt.Errorf("counting retention rules: %w", err)
 		}
