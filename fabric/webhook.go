@@ -42,6 +42,7 @@ type WebhookStore interface {
 	ListSigningKeys(ctx context.Context, projectID string) ([]SigningKey, error)
 	// RotateSigningKey adds a key and deletes the keys that are older than the current key. current
 	// is when the current key started signing. If alone is set, all other keys are deleted.
+	// Otherwise it returns problem.Conflict if a key that starts after current exists.
 	RotateSigningKey(ctx context.Context, k SigningKey, current time.Time, alone bool) error
 }
 
