@@ -126,6 +126,7 @@ type SubscriberInput struct {
 	RecordCalls  *RecordCalls    // the default for a new subscriber is RecordInherit
 	Forwarding   ForwardingInput
 	Proof        *Proof  // proof that permits the change or creation
+	Epoch        *int64  // the password must not have changed since this epoch; nil means any
 	Rights       *Rights // rights of the caller's credentials; nil means all rights
 	Profile
 }

@@ -23,6 +23,7 @@ type SubscriberChange struct {
 	RecordCalls  *RecordCalls
 	Forwarding   ForwardingInput
 	Proof        *Proof
+	Epoch        *int64        // see SubscriberInput; if it differs, the error is problem.Conflict
 	Letters      []mail.Letter // letters queued together with the change
 	By           *Rights       // required rights; nil if none, or if the caller has all rights
 	Profile
@@ -60,6 +61,7 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 		RecordCalls:  in.RecordCalls,
 		Forwarding:   in.Forwarding.change(s.Forwarding),
 		Proof:        in.Proof,
+		Epoch:        in.Epoch,
 		Profile:      in.Profile,
 	}
 	if in.Email != nil {

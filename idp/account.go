@@ -37,7 +37,8 @@ func ownClient(projectID string) Client {
 
 // ChangePassword sets a new password. If the subscriber already has a password, current must be
 // that password. ChangePassword ends all of the subscriber's logins and tokens. A new login with
-// the same AMR replaces s.
+// the same AMR replaces s. If another request changes the password at the same time, ChangePassword
+// returns problem.Unauthenticated, because that change has ended s.
 func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh string, from Visitor) (Login, error) {
 	sub, err := as.Subscribers.FindSubscriber(ctx, s.ProjectID, s.SubscriberID)
 	if err != nil {
@@ -49,7 +50,11 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 		}
 	}
 
-	sub, err = as.Fabric.Subscribers.Update(ctx, sub.ProjectID, sub.ID, fabric.SubscriberInput{Password: &fresh})
+	change := fabric.SubscriberInput{Password: &fresh, Epoch: &sub.Epoch}
+	sub, err = as.Fabric.Subscribers.Update(ctx, s.ProjectID, s.SubscriberID, change)
+	if errors.Is(err, problem.Conflict) { // the password that was checked is no longer valid
+		return Login{}, problem.NoCredentials()
+	}
 	if err != nil {
 		return Login{}, err
 	}

@@ -190,23 +190,43 @@ func (s *Subscribers) UpdateSubscriber(
 	})
 }
 
-// beginUpdate locks the subscriber if the change ends logins or is authorized by a link. It also
-// deletes that link.
+// beginUpdate locks the subscriber if the change ends logins, is authorized by a link, or requires an
+// epoch. It checks the epoch, and deletes the link.
 func (t tx) beginUpdate(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, ends bool, now func() time.Time,
 ) error {
-	if !ends && c.Proof == nil {
+	if !ends && c.Proof == nil && c.Epoch == nil {
 		return nil
 	}
 	_, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id)
 	if err != nil {
 		return fmt.Errorf("locking subscriber: %w", err)
 	}
+	if err := t.requireEpoch(ctx, id, c.Epoch); err != nil {
+		return err
+	}
 	if c.Proof == nil {
 		return nil
 	}
 	t.event.Add("link", c.Proof.Purpose)
 	return t.useLink(ctx, id, *c.Proof, now())
+}
+
+// requireEpoch returns problem.Conflict if the password of a locked subscriber was changed after the
+// given epoch. nil means any epoch.
+func (t tx) requireEpoch(ctx context.Context, id string, want *int64) error {
+	if want == nil {
+		return nil
+	}
+	var epoch int64
+	err := t.Row(ctx, `SELECT epoch FROM subscribers WHERE id = $1`, id).Scan(&epoch)
+	if err != nil {
+		return checkRow(err, "subscriber")
+	}
+	if epoch != *want {
+		return problem.New(problem.Conflict, "password_changed", "the password was changed in the meantime")
+	}
+	return nil
 }
 
 // updateSubscriber is the statement of [tx.updateSubscriber]. Its last parameters are the fields of

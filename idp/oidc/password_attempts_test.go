@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/limit"
 	pages "github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/store"
 )
 
 // guesses enters wrong passwords for an account. It expects the server to check the first allowed
@@ -221,4 +224,38 @@ func TestSprayingFromRange(t *testing.T) {
 			t.Errorf("the right password from the range: %v", err)
 		}
 	}
+}
+
+// slowSubscribers finds a subscriber, calls its function meanwhile, and only then returns it.
+type slowSubscribers struct {
+	*store.Store
+	meanwhile func()
+}
+
+func (s slowSubscribers) FindSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
+	sub, err := s.Store.FindSubscriber(ctx, projectID, id)
+	s.meanwhile()
+	return sub, err
+}
+
+// TestPasswordsChangedTogether shows that a password is not changed with a current password that is
+// no longer valid. Otherwise, somebody who knows the old password could undo its replacement.
+func TestPasswordsChangedTogether(t *testing.T) {
+	w := newWorld(t)
+	s, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{})
+	must(t, err)
+	const owners, strangers = "granite-otter-nine", "another-lantern-9"
+	node := w.idp.Config
+	node.Subscribers = slowSubscribers{w.rows, sync.OnceFunc(func() {
+		_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID,
+			fabric.SubscriberInput{Password: new(owners)})
+		must(t, err)
+	})}
+
+	_, err = idp.New(node).Accounts.ChangePassword(t.Context(), s, secret, strangers, idp.Visitor{})
+	if !errors.Is(err, problem.Unauthenticated) {
+		t.Errorf("changing a password that was just replaced: %v, want Unauthenticated", err)
+	}
+	_, err = w.idp.Logins.LogIn(t.Context(), w.project.ID, email, owners, idp.Visitor{})
+	must(t, err)
 }
