@@ -123,6 +123,37 @@ func TestChallengedBYE(t *testing.T) {
 	}
 }
 
+// TestProbingGateway shows that an OPTIONS from a gateway gets an answer, whether the gateway is
+// known by its network or by the server's registration. An OPTIONS from a stranger gets none.
+func TestProbingGateway(t *testing.T) {
+	for name, fields := range map[string]map[string]json.RawMessage{
+		"network":      {"ip_auth": json.RawMessage(`["127.0.0.1"]`)},
+		"registration": {"register": json.RawMessage("true")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			carrier, _ := w.newCarrier(fields)
+			if err := w.server.ReadGateways(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if name == "registration" {
+				carrier.reply(carrier.expect("REGISTER"), "200 OK", "")
+				eventually(t, "the registration", func() bool { return w.server.Stats().Gateways == 1 })
+			}
+
+			ping := request{method: "OPTIONS", uri: "sip:selvage.test", to: "<sip:selvage.test>", from: "ping"}
+			carrier.send(carrier.write(ping, ""))
+			carrier.expect("200")
+			stranger := w.newPhone("stranger")
+			stranger.conn = stranger.from("127.0.0.9")
+			stranger.send(stranger.write(ping, ""))
+			if m := stranger.next(silence); m != "" {
+				t.Errorf("an OPTIONS from a stranger returned\n%s\nwant no answer", m)
+			}
+		})
+	}
+}
+
 // TestTollFraud shows which calls to phone numbers are refused, and that the gateway receives none
 // of them.
 func TestTollFraud(t *testing.T) {

@@ -120,9 +120,23 @@ func (s *Server) handle(r *sip.Request, f flow) {
 		s.handleOnce(r, f, func() { s.handleRegister(ctx, r, f) })
 	case r.Method == sip.INVITE:
 		s.handleOnce(r, f, func() { s.handleInvite(ctx, r, f) })
-	case r.Method == sip.OPTIONS && s.isRegistered(f):
+	case r.Method == sip.OPTIONS && s.mayProbe(f):
 		s.reply(r, f, 200, "OK", allow)
 	}
+}
+
+// mayProbe reports whether the sender of an OPTIONS outside a call gets an answer. This is the case
+// for registered phones and for gateways. Many gateways send no calls to a server that does not
+// answer.
+func (s *Server) mayProbe(f flow) bool {
+	if s.isRegistered(f) {
+		return true
+	}
+	registered, _ := s.registeredAt(f.source(), "")
+	if len(registered) == 0 && !s.isGateway(f.source()) {
+		return false
+	}
+	return f.udp == nil || s.rates.allowAnswer(networkOf(f.source()), time.Now())
 }
 
 // reply sends a response without creating a transaction.
