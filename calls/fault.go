@@ -39,12 +39,14 @@ func (k *call) handlePanic(cause any) {
 	k.end(TemporaryFailure)
 }
 
-// discard stops the call's timers, closes its media, and removes the call, its legs and its place
-// in a room. It sends no events and writes no record.
+// discard stops the call's timers and recordings, closes its media, and removes the call, its legs
+// and its place in a room. It sends no events. Run writes the record.
 func (k *call) discard() {
 	k.state = Completed
 	k.ringTimer.Stop()
 	k.endTimer.Stop()
+	k.recordings.stop()
+	k.noteDiscarded()
 	for _, l := range k.legs {
 		l.ended = true
 		if l.media != nil {
@@ -59,6 +61,19 @@ func (k *call) discard() {
 	if k.inRoom != nil {
 		k.inRoom.members = slices.DeleteFunc(k.inRoom.members, func(m *call) bool { return m == k })
 	}
+}
+
+// noteDiscarded remembers the end of a call that has a record.
+func (k *call) noteDiscarded() {
+	if k.record.State == "" {
+		return
+	}
+	k.record.State = Completed
+	k.record.Cause = TemporaryFailure
+	if k.record.Ended.IsZero() {
+		k.record.Ended = k.record.endNow()
+	}
+	k.calls.addUnwritten(k.record)
 }
 
 // holds reports whether l is still registered.

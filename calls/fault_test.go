@@ -13,6 +13,9 @@ import (
 func TestFault(t *testing.T) {
 	c := New(Config{})
 	faulty, other := newBareCall(c, "1"), newBareCall(c, "2")
+	faulty.record.State = InCall
+	recorded := &endedRecording{}
+	faulty.recordings.bySid = map[string]Recording{"sid": recorded}
 	faulty.inRoom = &room{mailbox: faulty.box.Load(), calls: c, members: []*call{faulty, other}}
 
 	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
@@ -42,7 +45,36 @@ func TestFault(t *testing.T) {
 	if !faulty.legs[0].ended {
 		t.Error("the leg of the faulty call has not ended")
 	}
+	if !recorded.ended {
+		t.Error("the recording of the faulty call has not ended")
+	}
+
+	left, ok := c.nextUnwritten()
+	if !ok {
+		t.Fatal("the end of the faulty call will not be written")
+	}
+	if left.Cause != TemporaryFailure {
+		t.Errorf("the faulty call will have ended with %v, want %v", left.Cause, TemporaryFailure)
+	}
+	if left.Ended.IsZero() {
+		t.Error("the record of the faulty call has no end")
+	}
+	c.addUnwritten(left)
+	if err := c.writeEnds(context.Background()); err != nil { // it panics without a store
+		t.Errorf("writing the ends of calls = %v, want no error", err)
+	}
+	if _, ok := c.nextUnwritten(); ok {
+		t.Error("an end whose writing panicked will be written again")
+	}
 }
+
+// An endedRecording is a recording that notes its end.
+type endedRecording struct {
+	Recording
+	ended bool
+}
+
+func (r *endedRecording) Stop() { r.ended = true }
 
 // newBareCall returns a call that has one leg and no media.
 func newBareCall(c *Calls, id string) *call {

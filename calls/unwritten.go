@@ -3,6 +3,8 @@ package calls
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -29,7 +31,7 @@ func (c *Calls) writeEnds(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		err := c.store.SaveCall(ctx, r)
+		err := c.writeEnd(ctx, r)
 		isGone := errors.Is(err, ErrTaken) || errors.Is(err, problem.NotFound) // NotFound: the project is deleted
 		if err != nil && !isGone {
 			c.addUnwritten(r)
@@ -37,6 +39,17 @@ func (c *Calls) writeEnds(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// writeEnd writes the end of a call. If this panics, the end is lost, but the server continues.
+func (c *Calls) writeEnd(ctx context.Context, r Record) error {
+	defer func() {
+		if cause := recover(); cause != nil {
+			c.log.Error("panic while writing the end of a call", "call_id", r.ID,
+				"error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		}
+	}()
+	return c.store.SaveCall(ctx, r)
 }
 
 // nextUnwritten removes and returns the first call whose end could not be written.
