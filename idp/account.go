@@ -59,6 +59,15 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 		return Login{}, err
 	}
 
+	// The update has ended s, unless the password is the old one or the subscriber's first one.
+	err = as.logins.Live(ctx, s.ID)
+	if err == nil {
+		err = as.Fabric.Subscribers.Revoke(ctx, s.ProjectID, s.SubscriberID)
+	}
+	if err != nil && !errors.Is(err, problem.Unauthenticated) {
+		return Login{}, err
+	}
+
 	from.known = true // the browser just proved that it knows the password
 	next, err := as.logins.create(ctx, sub, as.Now(), s.AMR, from)
 	if errors.Is(err, problem.Conflict) { // the password was changed again, or the subscriber was disabled

@@ -259,3 +259,27 @@ func TestPasswordsChangedTogether(t *testing.T) {
 	_, err = w.idp.Logins.LogIn(t.Context(), w.project.ID, email, owners, idp.Visitor{})
 	must(t, err)
 }
+
+// TestPasswordEndsLogins shows that a password set on the account page ends the subscriber's other
+// logins, even if it is the old password or the first one. The page says so.
+func TestPasswordEndsLogins(t *testing.T) {
+	w := newWorld(t)
+	federated, err := w.fabric.Subscribers.Create(t.Context(), w.project.ID,
+		fabric.SubscriberInput{Email: new("new@example.com")})
+	must(t, err)
+	for name, sub := range map[string]fabric.Subscriber{"the old password": w.ada, "the first password": federated} {
+		here, err := w.idp.Logins.LogInRegistered(t.Context(), sub, idp.Visitor{})
+		must(t, err)
+		elsewhere, err := w.idp.Logins.LogInRegistered(t.Context(), sub, idp.Visitor{})
+		must(t, err)
+
+		next, err := w.idp.Accounts.ChangePassword(t.Context(), here, secret, secret, idp.Visitor{})
+		must(t, err)
+		for _, ended := range []idp.Login{here, elsewhere} {
+			if err := w.idp.Logins.Live(t.Context(), ended.ID); !errors.Is(err, problem.Unauthenticated) {
+				t.Errorf("%s: an earlier login: %v, want Unauthenticated", name, err)
+			}
+		}
+		must(t, w.idp.Logins.Live(t.Context(), next.ID))
+	}
+}
