@@ -142,6 +142,7 @@ func TestDigits(t *testing.T) {
 	for _, tt := range []struct{ mediaType, body, want string }{
 		{"application/dtmf-relay", "Signal=5\r\nDuration=160\r\n", "200"},
 		{"application/dtmf", "#", "200"},
+		{"application/dtmf-relay", "Signal=10\r\n", "200"},
 		{"application/dtmf", "hello", "400"},
 		{"text/plain", "5", "415"},
 	} {
@@ -152,7 +153,7 @@ func TestDigits(t *testing.T) {
 		}
 	}
 
-	for _, digit := range "5#" {
+	for _, digit := range "5#*" {
 		c.bob.hearsDigit(byte(digit))
 	}
 }

@@ -1,6 +1,7 @@
 package sip
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/emiago/sipgo/sip"
@@ -132,9 +133,19 @@ func (d *dialog) info(r *sip.Request, t *serverTx) {
 	t.respond(response(r, 200, "OK", nil), nil)
 }
 
-// infoDigit returns the digit in an INFO: "Signal=5" in application/dtmf-relay, or "5" in
-// application/dtmf.
+// digitsByCode contains the digits whose event codes have two digits (RFC 4733, section 3.2). Some
+// phones send these codes in an INFO.
+var digitsByCode = map[string]string{"10": "*", "11": "#", "12": "A", "13": "B", "14": "C", "15": "D"}
+
+// infoDigit returns the digit in an INFO, which may contain the digit or its event code.
 func infoDigit(r *sip.Request) string {
+	text := infoText(r)
+	return cmp.Or(digitsByCode[text], text)
+}
+
+// infoText returns the text in an INFO that stands for a digit: "5" from "Signal=5" in
+// application/dtmf-relay, or from "5" in application/dtmf.
+func infoText(r *sip.Request) string {
 	h := r.GetHeader("content-type")
 	if h == nil || len(r.Body()) > maxField {
 		return ""
