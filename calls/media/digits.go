@@ -29,10 +29,17 @@ type pressed struct {
 	last uint32 // timestamp of the last event
 }
 
+// lateEvent is how old a packet of an earlier event may be, as a difference of timestamps. This is six
+// seconds at the clock rate of phones. A packet that seems older belongs to a restarted stream.
+const lateEvent = 48000
+
 // put handles a packet of a telephone event. All packets of an event have the same timestamp, and
-// the first one that arrives counts.
+// the first one that arrives counts. Packets of earlier events may arrive late.
 func (p *pressed) put(l *leg, at uint32, payload []byte) {
-	if len(payload) < 4 || int(payload[0]) >= len(keys) || p.any && p.last == at {
+	if len(payload) < 4 || int(payload[0]) >= len(keys) {
+		return
+	}
+	if p.any && p.last-at < lateEvent {
 		return
 	}
 	p.any, p.last = true, at
