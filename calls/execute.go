@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -80,7 +81,7 @@ func (l *leg) answer(sdp string) error {
 	}
 	l.described = time.Now()
 	if err := l.media.Accept(sdp); err != nil {
-		l.hangUp(NormalClearing)
+		l.hangUp(refusalOf(err))
 		return err
 	}
 
@@ -117,6 +118,14 @@ func (l *leg) answer(sdp string) error {
 	}
 	k.recordIfWanted()
 	return nil
+}
+
+// refusalOf returns the cause for an answer that the engine has not accepted.
+func refusalOf(err error) Cause {
+	if errors.Is(err, problem.Invalid) {
+		return Incompatible
+	}
+	return TemporaryFailure
 }
 
 // join notifies the client that it is now a member.

@@ -204,6 +204,14 @@ type pair struct{ caller, callee *member }
 // talk connects two new subscribers in a call.
 func (m *meeting) talk(from, to string) pair {
 	m.t.Helper()
+	p := m.ring(from, to)
+	p.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
+	return p
+}
+
+// ring begins a call between two new subscribers.
+func (m *meeting) ring(from, to string) pair {
+	m.t.Helper()
 	p := pair{caller: m.subscriber(from), callee: m.subscriber(to)}
 	p.callee.Token.ExpiresAt = time.Now().Add(time.Hour) // otherwise, the callee would not be online
 	if err := m.fabric.Presence.Online(m.t.Context(), p.callee.Token, p.callee.Socket.ID); err != nil {
@@ -212,7 +220,6 @@ func (m *meeting) talk(from, to string) pair {
 	p.caller.do(calls.Command{Op: calls.Invite, To: "/private/" + to, SDP: offer})
 	eventually(m.t, "the callee to ring", func() bool { return len(m.received(calls.Invited, p.callee)) == 1 })
 	p.callee.leg = m.received(calls.Invited, p.callee)[0].Leg
-	p.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
 	return p
 }
 
