@@ -279,12 +279,14 @@ func (b tab) leave(expression string) {
 }
 
 // until waits until an expression is true, across navigations. It evaluates the expression only on
-// pages that are complete, so that their scripts have run, and that are not about to be left.
+// pages that are complete, so that their scripts have run and their fonts no longer move anything,
+// and that are not about to be left.
 func (b tab) until(what, expression string) {
 	b.Helper()
 	harness.Eventually(b, patience, what, func() error {
 		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](
-			"document.readyState === 'complete' && !window.leaving && Boolean("+expression+")"))
+			"document.readyState === 'complete' && document.fonts.status === 'loaded' && !window.leaving && "+
+				"Boolean("+expression+")"))
 		if err != nil || ok {
 			return err
 		}

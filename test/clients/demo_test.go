@@ -163,7 +163,7 @@ func (b tab) readsGuest(text string) {
 // openStock opens the demo's tab with the stock SDK, and waits until the browser has loaded the SDK.
 func (b tab) openStock() {
 	b.Helper()
-	b.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	b.leave("document.querySelector('#tab-stock').click()")
 	b.until("the stock SDK", "window.SignalWire")
 }
 
