@@ -125,7 +125,7 @@ func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 
 	end := &laneEnd{key: key, lane: c.lane(), locked: c.lanes > 1}
 	var generation int64
-	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq WHERE lane = $1 RETURNING seq, hash, mac, generation`,
+	err := t.Locked(ctx, `SELECT seq, hash, mac, generation FROM audit_heads WHERE lane = $1`,
 		end.lane).Scan(&end.seq, &end.hash, &end.mac, &generation)
 	if err != nil {
 		return nil, unaudited(err)

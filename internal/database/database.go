@@ -121,9 +121,13 @@ type Tx interface {
 
 	// Shared runs a SELECT, as Row does, and locks its row until the end of the transaction.
 	// Changes to the row must wait, but other transactions may lock it in the same way. A
-	// transaction that also changes the row must lock it by an UPDATE instead, since two
-	// transactions with shared locks would wait for each other.
+	// transaction that also changes the row must use Locked instead, since two transactions with
+	// shared locks would wait for each other.
 	Shared(ctx context.Context, query string, args ...any) Scanner
+
+	// Locked runs a SELECT, as Row does, and locks its row until the end of the transaction. Other
+	// transactions that lock or change the row must wait.
+	Locked(ctx context.Context, query string, args ...any) Scanner
 
 	// Exec runs a query that returns no rows.
 	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)

@@ -53,6 +53,11 @@ func (t *serverTx) Shared(ctx context.Context, query string, args ...any) Scanne
 	return t.Row(ctx, query+" FOR SHARE", args...)
 }
 
+// Locked lets foreign keys still refer to the row.
+func (t *serverTx) Locked(ctx context.Context, query string, args ...any) Scanner {
+	return t.Row(ctx, query+" FOR NO KEY UPDATE", args...)
+}
+
 func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Result, error) {
 	if err := checkText(args); err != nil {
 		return nil, err
@@ -190,6 +195,11 @@ func (r serverRead) Row(ctx context.Context, query string, args ...any) Scanner 
 
 // Shared does not lock the row, because the lock would end together with the query.
 func (r serverRead) Shared(ctx context.Context, query string, args ...any) Scanner {
+	return r.Row(ctx, query, args...)
+}
+
+// Locked does not lock the row either.
+func (r serverRead) Locked(ctx context.Context, query string, args ...any) Scanner {
 	return r.Row(ctx, query, args...)
 }
 

@@ -233,6 +233,11 @@ func (f fileSnapshot) Shared(ctx context.Context, query string, args ...any) Sca
 	return f.Row(ctx, query, args...)
 }
 
+// Locked locks nothing either.
+func (f fileSnapshot) Locked(ctx context.Context, query string, args ...any) Scanner {
+	return f.Row(ctx, query, args...)
+}
+
 func (f fileSnapshot) Exec(context.Context, string, ...any) (sql.Result, error) {
 	return nil, ErrReadOnly
 }

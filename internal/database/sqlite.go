@@ -298,6 +298,11 @@ func (t stmtTx) Shared(ctx context.Context, query string, args ...any) Scanner {
 	return t.Row(ctx, query, args...)
 }
 
+// Locked locks nothing either.
+func (t stmtTx) Locked(ctx context.Context, query string, args ...any) Scanner {
+	return t.Row(ctx, query, args...)
+}
+
 func (t stmtTx) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	st, err := t.ready(ctx, query, args)
 	if err != nil {

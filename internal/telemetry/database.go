@@ -103,6 +103,15 @@ func (x tracedTx) Shared(ctx context.Context, query string, args ...any) databas
 	return tracedRow{row, span}
 }
 
+func (x tracedTx) Locked(ctx context.Context, query string, args ...any) database.Scanner {
+	span, ok := x.start(ctx, query)
+	row := x.Tx.Locked(ctx, query, args...)
+	if !ok {
+		return row
+	}
+	return tracedRow{row, span}
+}
+
 func (x tracedTx) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	span, ok := x.start(ctx, query)
 	result, err := x.Tx.Exec(ctx, query, args...)
