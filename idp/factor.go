@@ -131,10 +131,15 @@ func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []str
 
 // CountPasskey counts an attempt to sign in with a passkey against the limits of the visitor's
 // network, because each refused passkey writes an audit event. If the passkey is correct,
-// [Logins.LogInByPasskey] undoes the count.
+// [Logins.LogInByPasskey] undoes the count. For a second factor, the caller does so.
 func (at *Attempts) CountPasskey(ctx context.Context, from Visitor) error {
 	_, err := at.Limits.TakeAll(ctx, networkCounts(from))
 	return err
+}
+
+// UncountPasskey undoes a CountPasskey.
+func (at *Attempts) UncountPasskey(ctx context.Context, from Visitor) {
+	at.Limits.ReturnAll(ctx, networkCounts(from))
 }
 
 // LogInByPasskey makes a login for the owner of a passkey, who must be a subscriber of the project.
@@ -160,7 +165,7 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 	if err != nil {
 		return Login{}, err
 	}
-	ls.Limits.ReturnAll(ctx, networkCounts(from))
+	ls.attempts.UncountPasskey(ctx, from)
 	return s, nil
 }
 

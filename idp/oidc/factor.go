@@ -175,6 +175,12 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 		return backToLogin(w, st.req)
 	}
 
+	from, isPasskey := fp.visitor(r), st.with == factor.TypePasskey
+	if isPasskey { // the number of wrong codes has its own limit
+		if err := fp.Attempts.CountPasskey(r.Context(), from); err != nil {
+			return err
+		}
+	}
 	amr, err := fp.checkFactor(r, st, form)
 	if fault, status := fp.formFault(w, r, err); fault != "" {
 		subscriberID, refused := st.req.Proof.SubscriberID, problem.First(err)
@@ -185,6 +191,9 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 	}
 	if err != nil {
 		return err
+	}
+	if isPasskey {
+		fp.Attempts.UncountPasskey(r.Context(), from)
 	}
 
 	return fp.finishLogin(w, r, st.client, st.req, amr)

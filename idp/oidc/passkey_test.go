@@ -123,6 +123,31 @@ func TestPasskeysAreCounted(t *testing.T) {
 	wantStatus(t, "one attempt too many", b.logInByPasskey(page, "{}"), http.StatusTooManyRequests)
 }
 
+// TestSecondPasskeysAreCounted shows that refused passkeys also count as second factors. A right
+// passkey does not count.
+func TestSecondPasskeysAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Hour}})
+	c, _ := w.client(nil)
+	device := w.passkey(w.ada.ID)
+	logIn := func(b *browser) reply { return b.logIn(b.authorize(request(c)), email, secret) }
+	prove := func(b *browser, page reply, credential string) reply {
+		return b.form(page, "/login/factor", "with", "passkey", "credential", credential)
+	}
+
+	for range 3 {
+		b := w.newBrowser()
+		page := logIn(b)
+		wantCode(t, "a right passkey", prove(b, page, string(device.Get(page.options(t)))))
+	}
+	b := w.newBrowser()
+	page := logIn(b)
+	for range 2 {
+		wantStatus(t, "a refused passkey", prove(b, page, "{}"), http.StatusUnprocessableEntity)
+	}
+	wantStatus(t, "one attempt too many", prove(b, page, "{}"), http.StatusTooManyRequests)
+}
+
 // TestOnlyPasskeyStays shows that the last passkey cannot be removed if its subscriber has no
 // password.
 func TestOnlyPasskeyStays(t *testing.T) {
