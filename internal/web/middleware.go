@@ -35,8 +35,7 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	requests := newRequestLog(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		v := newVisit(r)
-		r = r.WithContext(v)
+		r, v := withVisit(r)
 
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", v.origin.RequestID)
@@ -46,7 +45,7 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 				handlePanic(rec, r, log, cause)
 			}
 			took := time.Since(began)
-			if rec.status >= 500 && HasClientLeft(v, v.refusal) {
+			if rec.status >= 500 && HasClientLeft(r.Context(), v.refusal) {
 				rec.status, v.refusal = statusClientLeft, errClientLeft
 			}
 			if observe != nil {

@@ -46,7 +46,7 @@ func newRequestLog(log *slog.Logger) *requestLog {
 // write logs a request after its response.
 func (l *requestLog) write(r *http.Request, w *recorder, v *visit, took time.Duration) {
 	level := l.level(w.status, v)
-	if !l.log.Enabled(v, level) {
+	if !l.log.Enabled(r.Context(), level) {
 		return
 	}
 
@@ -63,7 +63,7 @@ func (l *requestLog) write(r *http.Request, w *recorder, v *visit, took time.Dur
 	if n := l.unlogged.Swap(0); n > 0 {
 		attrs = append(attrs, slog.Int64("refusals_not_logged", n))
 	}
-	l.log.LogAttrs(context.WithoutCancel(v), level, "request", attrs...)
+	l.log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
 }
 
 // level returns the level at which to log a request.

@@ -24,12 +24,11 @@ func TestRefusalFlood(t *testing.T) {
 	l.now = func() time.Time { return now }
 
 	refuse := func(err error) {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		v := newVisit(r)
-		ctx, cancel := context.WithCancel(v) // handlers derive their own contexts
+		r, v := withVisit(httptest.NewRequest(http.MethodGet, "/", nil))
+		ctx, cancel := context.WithCancel(r.Context()) // handlers derive their own contexts
 		Refuse(ctx, err)
 		cancel()
-		l.write(r.WithContext(v), &recorder{status: http.StatusUnauthorized}, v, 0)
+		l.write(r, &recorder{status: http.StatusUnauthorized}, v, 0)
 	}
 
 	for range refusalBurst + 7 {
@@ -59,7 +58,7 @@ func TestRefusalFlood(t *testing.T) {
 
 // TestRefusalLength shows that a long cause is truncated.
 func TestRefusalLength(t *testing.T) {
-	v := newVisit(httptest.NewRequest(http.MethodGet, "/", nil))
+	_, v := withVisit(httptest.NewRequest(http.MethodGet, "/", nil))
 	v.refusal = problem.NoCredentials().Because(strings.Repeat("é", maxCause))
 	cause := v.describeRefusal()[0].Value.String()
 	if most := maxCause + len("…"); len(cause) > most {

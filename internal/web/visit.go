@@ -17,11 +17,8 @@ const statusClientLeft = 499
 var errClientLeft = problem.New(problem.Malformed, "client_closed_request",
 	"the client closed the connection before the response")
 
-// A visit is the context of a request. It holds facts that middleware and handlers record about the
-// request.
+// A visit holds what middleware and handlers find out about a request, for the log.
 type visit struct {
-	context.Context
-
 	origin  audit.Origin
 	trace   string // id of the trace, or ""
 	refusal error  // why an API refused the request, or nil
@@ -29,25 +26,16 @@ type visit struct {
 
 type visitKey struct{}
 
-// newVisit returns the context for a request that has just arrived.
-func newVisit(r *http.Request) *visit {
+// withVisit returns a request that has just arrived with a new visit in its context.
+func withVisit(r *http.Request) (*http.Request, *visit) {
 	v := &visit{origin: audit.Origin{
 		Actor:     audit.Actor{Kind: audit.Anonymous},
 		Address:   Address(r),
 		Agent:     userAgent(r),
 		RequestID: newID(),
 	}}
-	v.Context = audit.With(r.Context(), &v.origin)
-	return v
-}
-
-// Value returns the visit itself for its key. For other keys, it returns the value in the origin or
-// the parent.
-func (v *visit) Value(key any) any {
-	if key == (visitKey{}) {
-		return v
-	}
-	return v.Context.Value(key)
+	ctx := audit.With(r.Context(), &v.origin)
+	return r.WithContext(context.WithValue(ctx, visitKey{}, v)), v
 }
 
 // NoteTrace records the id of the trace to which the request of ctx belongs, for the log.
