@@ -28,7 +28,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -230,43 +229,14 @@ func clean(s string) string {
 // DetailText returns the facts as they are stored: a JSON object sorted by name, or "" if there are
 // no facts. For an event from the database, it returns the stored text.
 func (e Event) DetailText() string {
-	if e.read != "" || len(e.Detail) == 0 {
+	if e.read != "" {
 		return e.read
 	}
-	var room [maxDetail]string
-	names := room[:0]
-	for name := range e.Detail {
-		names = append(names, name)
+	if len(e.Detail) == 0 {
+		return ""
 	}
-
-	slices.Sort(names)
-	b := make([]byte, 0, 256)
-	b = append(b, '{')
-	for i, name := range names {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = quote(b, name)
-		b = append(b, ':')
-		b = quote(b, e.Detail[name])
-	}
-	return string(append(b, '}'))
-}
-
-// quote appends s to b as a JSON string.
-func quote(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			raw, err := json.Marshal(s)
-			if err != nil {
-				raw = []byte(`""`) // encoding a string cannot fail
-			}
-			return append(b, raw...)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
+	text, _ := json.Marshal(e.Detail) // encoding strings cannot fail
+	return string(text)
 }
 
 // ReadDetail parses the output of DetailText. Any other text becomes one fact without a name, and
