@@ -102,8 +102,8 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 		energy += z * z
 	}
 
-	l.weight.s1, l.weight.s2 = audible(s1), audible(s2)
-	l.weight.h1, l.weight.h2 = audible(h1), audible(h2)
+	l.weight.s1, l.weight.s2 = flushDenormal(s1), flushDenormal(s2)
+	l.weight.h1, l.weight.h2 = flushDenormal(h1), flushDenormal(h2)
 	l.least, l.most = least, most
 	l.sum, l.squares, l.energy = sum, squares, energy
 	if least < -nearRail || most > nearRail {
@@ -162,7 +162,7 @@ func (m *meter) endSlot() {
 	}
 
 	m.talk.step()
-	m.loudness.slot(total)
+	m.loudness.addSlot(total)
 
 	m.slot.number++
 	m.slot.began = m.frames
