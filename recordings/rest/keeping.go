@@ -13,37 +13,19 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// changing returns a handler that calls h unless the caller is a subscriber. Subscribers may not
-// change recordings.
-func changing(h ownedHandler) ownedHandler {
-	return func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
-		if err := o.MayChange(); err != nil {
-			return err
-		}
-		return h(w, r, o)
-	}
-}
-
-// marks are the members of a body that change the marks of recordings.
-type marks struct {
-	Hold  *string   `json:"hold"`
-	Tags  *[]string `json:"tags"`
-	Tag   []string  `json:"tag"`
-	Untag []string  `json:"untag"`
-}
-
-// input returns the marks as the rules expect them.
-func (m marks) input() recordings.MarkInput {
-	return recordings.MarkInput{Hold: m.Hold, Tags: m.Tags, Tag: m.Tag, Untag: m.Untag}
-}
-
-// mark serves PATCH /api/relay/rest/recordings/{id}.
+// mark serves PATCH /api/relay/rest/recordings/{id}. It changes the hold and the tags of a recording.
 func (a *API) mark(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
-	in, err := web.Decode[marks](r)
+	in, err := web.Decode[struct {
+		Hold  *string   `json:"hold"`
+		Tags  *[]string `json:"tags"`
+		Tag   []string  `json:"tag"`
+		Untag []string  `json:"untag"`
+	}](r)
 	if err != nil {
 		return err
 	}
-	rec, err := a.c.Recordings.Mark(r.Context(), o.ProjectID, r.PathValue("id"), in.input())
+
+	rec, err := a.c.Recordings.Mark(r.Context(), o.ProjectID, r.PathValue("id"), recordings.MarkInput(in))
 	if err != nil {
 		return err
 	}
@@ -54,7 +36,7 @@ func (a *API) mark(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 	return web.JSON(w, http.StatusOK, describe(rec, url(rec)))
 }
 
-// A selection holds the members of a body that select recordings.
+// A selection is the filter of a bulk request.
 type selection struct {
 	Tag           string   `json:"tag"`
 	Held          bool     `json:"held"`
@@ -84,23 +66,32 @@ func (s selection) filter(projectID string) (recordings.Filter, error) {
 		Direction:     s.Direction,
 	}
 
-	var badTag, badFlag, badFrom, badBefore, badLonger, badShorter error
+	var errs []error
 	if s.Tag != "" {
-		badTag = recordings.CheckTag("filter", s.Tag)
+		errs = append(errs, recordings.CheckTag("filter", s.Tag))
 	}
 	if s.Flag != "" {
 		flag, ok := levels.FlagOf(s.Flag)
 		if !ok {
-			badFlag = problem.BadParam("filter", "flag must be one of %s", strings.Join(levels.FlagNames(), ", "))
+			errs = append(errs, problem.BadParam("filter", "flag must be one of %s", strings.Join(levels.FlagNames(), ", ")))
 		}
 		f.Flag = flag
 	}
-	f.CreatedFrom, badFrom = parseTime("created_from", s.CreatedFrom)
-	f.CreatedBefore, badBefore = parseTime("created_before", s.CreatedBefore)
-	f.DurationFrom, badLonger = parseSeconds("longer", s.Longer, 0)
-	f.DurationBefore, badShorter = parseSeconds("shorter", s.Shorter, time.Millisecond)
-	return f, errors.Join(badTag, badFlag, badFrom, badBefore, badLonger, badShorter)
+
+	var err error
+	f.CreatedFrom, err = parseTime("created_from", s.CreatedFrom)
+	errs = append(errs, err)
+	f.CreatedBefore, err = parseTime("created_before", s.CreatedBefore)
+	errs = append(errs, err)
+	f.DurationFrom, err = parseSeconds("longer", s.Longer, 0)
+	errs = append(errs, err)
+	f.DurationBefore, err = parseSeconds("shorter", s.Shorter, time.Millisecond)
+	errs = append(errs, err)
+	return f, errors.Join(errs...)
 }
+
+// maxSeconds is the limit of a duration in a selection.
+const maxSeconds = 1e9
 
 // parseSeconds converts a number of seconds to a duration of at least the given one. A nil number is
 // the duration 0, which does not restrict a selection. A number that is out of range is an error,
@@ -109,14 +100,13 @@ func parseSeconds(name string, seconds *float64, least time.Duration) (time.Dura
 	if seconds == nil {
 		return 0, nil
 	}
-	const most = 1e9
-	if *seconds >= 0 && *seconds < most {
-		d := time.Duration(math.Round(*seconds*1000)) * time.Millisecond
-		if d >= least {
-			return d, nil
-		}
+
+	inRange := *seconds >= 0 && *seconds < maxSeconds
+	d := time.Duration(math.Round(*seconds*1000)) * time.Millisecond
+	if !inRange || d < least {
+		return 0, problem.BadParam("filter", "%s must be at least %v and less than %d seconds", name, least, int(maxSeconds))
 	}
-	return 0, problem.BadParam("filter", "%s must be at least %v and less than %d seconds", name, least, int(most))
+	return d, nil
 }
 
 // parseTime parses a day, or a time in RFC 3339. "" is the zero time.
@@ -133,7 +123,8 @@ func parseTime(param, text string) (time.Time, error) {
 	return time.Time{}, problem.BadParam(param, "%s must be a date like 2026-11-20 or 2026-11-20T10:11:12Z", param)
 }
 
-// bulk serves POST /api/relay/rest/recordings/bulk.
+// bulk serves POST /api/relay/rest/recordings/bulk. It deletes or marks all recordings that a filter
+// selects. A request with dry_run only counts them.
 func (a *API) bulk(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	in, err := web.Decode[struct {
 		Filter selection `json:"filter"`
@@ -155,7 +146,8 @@ func (a *API) bulk(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 	if in.Action != "delete" && in.Action != "mark" {
 		return problem.BadParam("action", "action must be delete or mark")
 	}
-	expect := int64(-1)
+
+	expect := int64(-1) // any number
 	if in.Expect != nil {
 		expect = *in.Expect
 	} else if !in.DryRun {

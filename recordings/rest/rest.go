@@ -99,6 +99,17 @@ func (a *API) wrongMethod(allowed string) web.Handler {
 	}
 }
 
+// changing returns a handler that calls h unless the caller is a subscriber. Subscribers may not
+// change recordings.
+func changing(h ownedHandler) ownedHandler {
+	return func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
+		if err := o.MayChange(); err != nil {
+			return err
+		}
+		return h(w, r, o)
+	}
+}
+
 // An ownedHandler serves a caller whose credentials are valid.
 type ownedHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error
 
