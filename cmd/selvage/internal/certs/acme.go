@@ -55,10 +55,10 @@ type ACME struct {
 	c       ACMEConfig
 	manager *autocert.Manager
 	reasons *reasons
-	again   chan struct{} // closed and replaced by Reload
 
-	mu    sync.RWMutex
-	ready map[string]bool // hosts that have a certificate
+	mu       sync.RWMutex
+	ready    map[string]bool // hosts that have a certificate
+	reloaded chan struct{}   // closed and replaced by Reload
 }
 
 // OpenACME prepares to obtain certificates. The caller thereby accepts the directory's terms of
@@ -80,10 +80,10 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 	}
 
 	a := &ACME{
-		c:       c,
-		reasons: &reasons{next: transport, by: make(map[string]string)},
-		again:   make(chan struct{}),
-		ready:   make(map[string]bool),
+		c:        c,
+		reasons:  &reasons{next: transport, by: make(map[string]string)},
+		ready:    make(map[string]bool),
+		reloaded: make(chan struct{}),
 	}
 	// The manager also renews certificates, once it has loaded or obtained them.
 	a.manager = &autocert.Manager{
@@ -162,6 +162,12 @@ func (a *ACME) has(host string) bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return a.ready[host]
+}
+
+func (a *ACME) setReady(host string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ready[host] = true
 }
 
 // Handler answers http-01 challenges and passes all other requests to next.

@@ -10,17 +10,20 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Time limits for requesting a certificate. An order takes a few minutes at most. The manager
-// remembers a failed order for a minute, and certificate authorities limit failures per hour.
 const (
-	orderTime   = 5 * time.Minute
-	claimTime   = orderTime + time.Minute
-	askElse     = 2 * time.Second // how long to wait while another node holds the claim
-	manageEvery = time.Hour
+	orderTimeout  = 5 * time.Minute // an order takes a few minutes at most
+	claimLifetime = orderTimeout + time.Minute
+	claimRetry    = 2 * time.Second // how often to retry while another node orders the certificate
+	checkInterval = time.Hour       // how often to check that certificates were renewed
 )
 
-// pauses are the times to wait after the first failure, the second one, and any later one.
-var pauses = []time.Duration{time.Minute + 5*time.Second, 10 * time.Minute, time.Hour}
+// retryDelays are the waiting times after the first failure, the second one, and any later one.
+// Certificate authorities limit the failures per hour.
+var retryDelays = []time.Duration{minRetryDelay, 10 * time.Minute, time.Hour}
+
+// minRetryDelay is more than the minute for which the manager remembers a failure. A retry before
+// then would fail with the remembered error.
+const minRetryDelay = time.Minute + 5*time.Second
 
 // Run obtains a certificate for each host, from the store or from the certificate authority. Then
 // it monitors renewals until ctx is done. The listeners must be open.
@@ -29,71 +32,71 @@ func (a *ACME) Run(ctx context.Context) {
 	for _, host := range a.c.Hosts {
 		hosts.Go(func() {
 			if a.obtain(ctx, host) {
-				a.mind(ctx, host)
+				a.watchRenewal(ctx, host)
 			}
 		})
 	}
 	hosts.Wait()
 }
 
-// Reload retries failed requests without a long pause: pauses[0] after they failed, or immediately
-// if more time has passed.
+// Reload retries failed orders as soon as minRetryDelay has passed since they failed.
 func (a *ACME) Reload() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	close(a.again)
-	a.again = make(chan struct{})
+	close(a.reloaded)
+	a.reloaded = make(chan struct{})
 	return nil
 }
 
-// obtain requests a certificate, retrying until it succeeds. It returns false if ctx is done first.
+// nextReload returns a channel that the next Reload closes.
+func (a *ACME) nextReload() <-chan struct{} {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.reloaded
+}
+
+// obtain orders a certificate, and retries until it succeeds. It returns false if ctx is done first.
 func (a *ACME) obtain(ctx context.Context, host string) bool {
 	failures := 0
 	for {
 		pair, err := a.order(ctx, host)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return false
-		case err == nil:
+		}
+		if err == nil {
 			a.c.Log.Info("obtained a certificate",
 				"host", host, "expires", pair.Leaf.NotAfter.Format(time.RFC3339))
-			a.mu.Lock()
-			a.ready[host] = true
-			a.mu.Unlock()
+			a.setReady(host)
 			return true
-		case errors.Is(err, problem.Conflict):
-			if !wait(ctx, askElse, nil) {
+		}
+		if errors.Is(err, problem.Conflict) { // another node is ordering it
+			if !wait(ctx, claimRetry, nil) {
 				return false
 			}
 			continue
 		}
 
-		pause := pauses[min(failures, len(pauses)-1)]
+		delay := retryDelays[min(failures, len(retryDelays)-1)]
 		a.c.Log.Error("requesting a certificate",
-			"host", host, "error", a.reasons.of(host, err), "retry_in", pause.String())
-		a.mu.RLock()
-		again := a.again
-		a.mu.RUnlock()
-
-		// Reload may shorten the pause, but not below the minute for which the manager
-		// remembers the failure.
-		if !wait(ctx, pauses[0], nil) || !wait(ctx, pause-pauses[0], again) {
+			"host", host, "error", a.reasons.of(host, err), "retry_in", delay.String())
+		reloaded := a.nextReload()
+		if !wait(ctx, minRetryDelay, nil) || !wait(ctx, delay-minRetryDelay, reloaded) {
 			return false
 		}
 		failures++
 	}
 }
 
-// order returns the certificate in the store, or requests one. Only one node requests it at
-// a time, because certificate authorities also limit the number of certificates.
+// order returns the certificate in the store, or orders one. Certificate authorities also limit the
+// number of certificates, so only one node may order it: the others get problem.Conflict.
 func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error) {
 	if a.stored(ctx, host) {
 		return a.get(host)
 	}
 
-	name := host + "+claim"
-	until := a.c.Now().Add(claimTime)
-	if err := a.c.Store.ClaimCertificate(ctx, name, until); err != nil {
+	claim := host + "+claim"
+	until := a.c.Now().Add(claimLifetime)
+	if err := a.c.Store.ClaimCertificate(ctx, claim, until); err != nil {
 		return nil, err
 	}
 
@@ -101,11 +104,10 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 		pair *tls.Certificate
 		err  error
 	}
-
 	done := make(chan result, 1)
 	go func() {
 		pair, err := a.get(host)
-		releaseErr := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), name, until)
+		releaseErr := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), claim, until)
 		if releaseErr != nil && ctx.Err() == nil {
 			a.c.Log.Warn("could not release the claim; it will expire on its own",
 				"host", host, "error", releaseErr)
@@ -116,7 +118,7 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 	select {
 	case r := <-done:
 		return r.pair, r.err
-	case <-ctx.Done(): // an order cannot be canceled
+	case <-ctx.Done(): // an order cannot be canceled, and continues in the background
 		return nil, ctx.Err()
 	}
 }
@@ -134,11 +136,11 @@ func (a *ACME) stored(ctx context.Context, host string) bool {
 	return check(pair.Leaf, "", a.c.Now(), []string{host}) == nil
 }
 
-// mind warns once a day if a certificate was not renewed. The manager renews certificates but does
-// not report failures.
-func (a *ACME) mind(ctx context.Context, host string) {
+// watchRenewal warns once a day while a certificate should have been renewed but was not. The manager
+// renews certificates, but does not report failures.
+func (a *ACME) watchRenewal(ctx context.Context, host string) {
 	var warned time.Time
-	for wait(ctx, manageEvery, nil) {
+	for wait(ctx, checkInterval, nil) {
 		pair, err := a.get(host)
 		if err != nil {
 			continue
@@ -155,13 +157,13 @@ func (a *ACME) mind(ctx context.Context, host string) {
 	}
 }
 
-// wait waits for d, or until sooner is closed. It returns false if ctx ended.
-func wait(ctx context.Context, d time.Duration, sooner <-chan struct{}) bool {
+// wait waits until d has passed or interrupt is closed. It returns false if ctx is done first.
+func wait(ctx context.Context, d time.Duration, interrupt <-chan struct{}) bool {
 	select {
 	case <-ctx.Done():
 		return false
 	case <-time.After(d):
-	case <-sooner:
+	case <-interrupt:
 	}
 	return true
 }
