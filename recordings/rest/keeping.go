@@ -73,7 +73,8 @@ func (s selection) filter(projectID string) (recordings.Filter, error) {
 	if s.Flag != "" {
 		flag, ok := levels.FlagOf(s.Flag)
 		if !ok {
-			errs = append(errs, problem.BadParam("filter", "flag must be one of %s", strings.Join(levels.FlagNames(), ", ")))
+			names := strings.Join(levels.FlagNames(), ", ")
+			errs = append(errs, problem.BadParam("filter", "flag must be one of %s", names))
 		}
 		f.Flag = flag
 	}
@@ -104,7 +105,8 @@ func parseSeconds(name string, seconds *float64, least time.Duration) (time.Dura
 	inRange := *seconds >= 0 && *seconds < maxSeconds
 	d := time.Duration(math.Round(*seconds*1000)) * time.Millisecond
 	if !inRange || d < least {
-		return 0, problem.BadParam("filter", "%s must be at least %v and less than %d seconds", name, least, int(maxSeconds))
+		return 0, problem.BadParam("filter", "%s must be at least %v and less than %d seconds",
+			name, least, int(maxSeconds))
 	}
 	return d, nil
 }

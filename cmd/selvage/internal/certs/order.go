@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	orderTimeout  = 5 * time.Minute // an order takes a few minutes at most
-	claimLifetime = orderTimeout + time.Minute
+	claimLifetime = 6 * time.Minute // an order takes a few minutes at most
 	claimRetry    = 2 * time.Second // how often to retry while another node orders the certificate
 	checkInterval = time.Hour       // how often to check that certificates were renewed
 )
