@@ -77,7 +77,7 @@ func (l *leg) beep(out *sender, codec sdp.Codec, packets [][]byte) {
 func (out *sender) sendSound(w *worker, codec sdp.Codec, marker bool, at uint32, payload []byte) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	if out.ctx == nil {
+	if out.client.cipher == nil {
 		return
 	}
 	p := generatedPacket{payloadType: codec.Type, marker: marker, timestamp: at, payload: payload}
@@ -99,6 +99,6 @@ func (out *sender) inject(f func()) {
 func (out *sender) endEpochAndHold(held bool) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	out.from = nil
+	out.epoch.from = nil
 	out.held = held
 }

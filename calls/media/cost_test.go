@@ -64,7 +64,7 @@ func TestRepeatBound(t *testing.T) {
 	client := newContext(t, profile)
 	ask := func(now time.Time) (packets, bytes uint64) {
 		t.Helper()
-		sealed, err := client.EncryptRTCP(nil, nacks(t, to.out.ssrc, to.out.lastSeq), nil)
+		sealed, err := client.EncryptRTCP(nil, nacks(t, to.out.ssrc, to.out.last.seq), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

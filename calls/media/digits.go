@@ -160,8 +160,8 @@ func (out *sender) timestampAt(at time.Time) uint32 {
 func (out *sender) sendDigitEvent(w *worker, event byte, start time.Time, at uint32, step int, end bool) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	codec, ok := out.format.Named(sdp.Events)
-	if out.ctx == nil || !ok {
+	codec, ok := out.client.format.Named(sdp.Events)
+	if out.client.cipher == nil || !ok {
 		return
 	}
 

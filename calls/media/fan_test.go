@@ -184,7 +184,7 @@ func TestOldRequests(t *testing.T) {
 
 	var old []uint16
 	for i := range uint16(100) {
-		old = append(old, guest.video.out.base+i)
+		old = append(old, guest.video.out.epoch.base+i)
 	}
 	for range 20 {
 		guest.sendNACK(t, w, now, old...)
@@ -209,7 +209,7 @@ func TestSharedRequests(t *testing.T) {
 	ask := func(at time.Time) {
 		for range 5 {
 			for _, l := range legs[1:] {
-				l.sendNACK(t, w, at, l.video.out.base+10)
+				l.sendNACK(t, w, at, l.video.out.epoch.base+10)
 			}
 		}
 	}

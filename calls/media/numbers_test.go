@@ -55,7 +55,7 @@ func TestKeystreams(t *testing.T) {
 	for _, tt := range tests {
 		p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 		from, to := p.linked()
-		to.out.lastSeq = tt.first - 1
+		to.out.last.seq = tt.first - 1
 		used := map[[payloadSize]byte]int{}
 		for i, seq := range tt.seqs {
 			plain := make([]byte, 12+payloadSize)

@@ -186,14 +186,14 @@ func ntpTime(ntp uint64) time.Time {
 func (out *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	if out.from != from || out.fromSSRC != p.SSRC || !out.started {
+	if out.epoch.from != from || out.epoch.fromSSRC != p.SSRC || !out.last.started {
 		return
 	}
 	out.reports.recordSent(uint32(p.NTPTime>>16), now)
 	out.sendRTCPLocked(from.leg.engine, &rtcp.SenderReport{
 		SSRC:        out.ssrc,
 		NTPTime:     p.NTPTime,
-		RTPTime:     p.RTPTime + out.timeOffset,
+		RTPTime:     p.RTPTime + out.epoch.timeOffset,
 		PacketCount: uint32(out.sent),
 		OctetCount:  out.octets,
 	})
@@ -216,11 +216,11 @@ func (s *section) receiveReports(
 		if inRoom {
 			continue
 		}
-		seq, ok := out.sourceSeq(uint16(b.LastSequenceNumber))
+		seq, ok := out.epoch.sourceSeq(uint16(b.LastSequenceNumber))
 		if !ok {
 			continue
 		}
-		b.LastSequenceNumber = out.from.extend(seq)
+		b.LastSequenceNumber = out.epoch.from.extend(seq)
 		back = append(back, &rtcp.ReceiverReport{Reports: []rtcp.ReceptionReport{b}})
 	}
 	return back
@@ -244,7 +244,7 @@ func (s *section) resend(
 	out := &s.out
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	if p.MediaSSRC != out.ssrc || out.history == nil || out.transport == nil {
+	if p.MediaSSRC != out.ssrc || out.history == nil || out.client.transport == nil {
 		return nil
 	}
 
@@ -258,8 +258,8 @@ func (s *section) resend(
 				out.repeat(e, seq, now)
 				continue
 			}
-			sourceSeq, ok := out.sourceSeq(seq)
-			if ok && out.isRecent(seq) && out.from.requests.allow(sourceSeq, now) {
+			sourceSeq, ok := out.epoch.sourceSeq(seq)
+			if ok && out.isRecent(seq) && out.epoch.from.requests.allow(sourceSeq, now) {
 				missing = append(missing, sourceSeq)
 			}
 		}
@@ -290,11 +290,11 @@ func (out *sender) sendRTCP(e *Engine, packets ...rtcp.Packet) {
 // sendRTCPLocked sends a compound packet, which begins with a report (RFC 3550, section 6.1). The
 // caller holds mu.
 func (out *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
-	if out.ctx == nil {
+	if out.client.cipher == nil {
 		return
 	}
-	isPhone := out.transport.port != nil
-	if isPhone && !out.format.Mux {
+	isPhone := out.client.transport.port != nil
+	if isPhone && !out.client.format.Mux {
 		return // some phones treat RTCP on their RTP port as audio
 	}
 	switch packets[0].(type) {
@@ -308,7 +308,7 @@ func (out *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
 	if err != nil {
 		return
 	}
-	sealed, err := out.ctx.EncryptRTCP(nil, plain, nil)
+	sealed, err := out.client.cipher.EncryptRTCP(nil, plain, nil)
 	if err != nil {
 		return
 	}

@@ -160,7 +160,7 @@ func (s *section) connected(t *transport) {
 func (s *section) sends() bool {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
-	return s.out.format.Direction.Sends()
+	return s.out.client.format.Direction.Sends()
 }
 
 // close closes the section. The caller holds the engine's mu.

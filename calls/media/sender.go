@@ -21,45 +21,57 @@ import (
 // begins a new epoch. Therefore, no number is used twice, which would break the encryption
 // (RFC 3711, section 9.1).
 type sender struct {
-	section *section // fixed, like ssrc and track
+	// Set by init, and never changed.
+	section *section
 	ssrc    uint32
 	track   string
 
-	generating sync.Mutex               // held while the engine generates packets; locked before mu
-	estimate   atomic.Pointer[estimate] // bandwidth to a client that sees one member of a room
+	// generating is held while the engine generates packets: beeps or digits. It is locked before mu.
+	generating sync.Mutex
 
-	mu        sync.Mutex // guards all fields below
-	ctx       cipher     // nil until the keys are known, and after close
-	transport *transport // nil like ctx
-	format    sdp.Section
-	clock     uint32 // of the first codec in format
+	// estimate is the bandwidth to a client that sees one member of a room.
+	estimate atomic.Pointer[estimate]
 
-	epoch         // between the current source and the stream
-	held     bool // packets that the engine generates replace the source's
+	// mu guards all fields below.
+	mu       sync.Mutex
+	client   destination
+	epoch    epoch // maps the current source's packets to the stream
 	keyframe keyframe
+	held     bool // the source's packets are dropped while the engine generates others
+	last     position
 
-	// The packet with the highest sequence number. Before the first packet, started is false, and
-	// the numbers are random.
-	started  bool
-	lastSeq  uint16
-	lastTime uint32 // its timestamp
-	lastAt   time.Time
-
+	// Packets that were sent, for RTCP.
 	sent    uint64
-	octets  uint32   // payload bytes sent
-	history *history // for video, to repeat lost packets
+	octets  uint32   // bytes of payload
+	history *history // to repeat lost packets; nil for audio
 	reports reports
 }
 
-// init sets up the stream of a new section.
+// A destination is the client that receives a stream.
+type destination struct {
+	cipher    cipher     // nil until the keys are known, and after close
+	transport *transport // nil whenever cipher is
+	format    sdp.Section
+	clock     uint32 // clock rate of the first codec in format
+}
+
+// A position is the packet of a stream with the highest sequence number.
+type position struct {
+	started bool // false before the first packet; seq and time are random then
+	seq     uint16
+	time    uint32 // RTP timestamp
+	at      time.Time
+}
+
+// init prepares the stream of a new section.
 func (out *sender) init(s *section) {
 	out.section = s
 	out.ssrc = randomSSRC()
 	out.track = rand.Text()[:16]
 
 	// Starting below 2^15 makes the roll-over counter unambiguous (RFC 3711, section 3.3.1).
-	out.lastSeq = uint16(mrand.Uint32()) >> 1
-	out.lastTime = mrand.Uint32()
+	out.last.seq = uint16(mrand.Uint32()) >> 1
+	out.last.time = mrand.Uint32()
 	if s.kind == calls.Video {
 		out.history = newHistory()
 	}
@@ -69,27 +81,27 @@ func (out *sender) init(s *section) {
 func (out *sender) setFormat(agreed sdp.Section) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	out.format = agreed
+	out.client.format = agreed
 	if len(agreed.Codecs) > 0 {
-		out.clock = uint32(agreed.Codecs[0].Clock)
+		out.client.clock = uint32(agreed.Codecs[0].Clock)
 	}
 }
 
 // setKeys sets the transport and its keys.
-func (out *sender) setKeys(t *transport, ctx cipher) {
+func (out *sender) setKeys(t *transport, keys cipher) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	out.transport = t
-	out.ctx = ctx
+	out.client.transport = t
+	out.client.cipher = keys
 }
 
 // close ends the stream.
 func (out *sender) close() {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	out.ctx = nil
-	out.transport = nil
-	out.from = nil
+	out.client.cipher = nil
+	out.client.transport = nil
+	out.epoch.from = nil
 	out.history = nil
 }
 
@@ -97,8 +109,8 @@ func (out *sender) close() {
 func (out *sender) endEpoch(source *section) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	if source == nil || out.from == source {
-		out.from = nil
+	if source == nil || out.epoch.from == source {
+		out.epoch.from = nil
 	}
 }
 
@@ -106,7 +118,7 @@ func (out *sender) endEpoch(source *section) {
 func (out *sender) currentSource() *section {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	return out.from
+	return out.epoch.from
 }
 
 // forward sends a decrypted packet from a source, and changes b in place. It reports whether to ask
@@ -117,23 +129,23 @@ func (out *sender) forward(
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	isDeaf := out.section.kind == calls.Audio && out.section.leg.deaf.Load()
-	if out.ctx == nil || out.held || isDeaf {
+	if out.client.cipher == nil || out.held || isDeaf {
 		return false
 	}
 
-	if !out.continues(from, p) {
+	if !out.epoch.continues(from, p) {
 		out.beginEpoch(from, p, now)
 	}
-	if out.count(p.seq) < 0 {
+	if out.epoch.count(p.seq) < 0 {
 		return false // the packet is older than the epoch
 	}
 	if out.section.kind == calls.Video && !out.keyframe.passes(from, codec, b[p.offset:p.end], now) {
-		out.skip(p)
+		out.epoch.skip(p)
 		return out.keyframe.allowRequest(now)
 	}
 
-	binary.BigEndian.PutUint16(b[2:], out.assignNumber(p))
-	binary.BigEndian.PutUint32(b[4:], p.time+out.timeOffset)
+	binary.BigEndian.PutUint16(b[2:], out.epoch.assignNumber(p))
+	binary.BigEndian.PutUint32(b[4:], p.time+out.epoch.timeOffset)
 	out.send(w, b, now)
 	return false
 }
@@ -144,7 +156,7 @@ func (out *sender) beginEpoch(from *section, p packet, now time.Time) {
 	out.epoch = epoch{
 		from:       from,
 		fromSSRC:   p.ssrc,
-		base:       out.lastSeq + 1,
+		base:       out.last.seq + 1,
 		timeOffset: out.nextTime(now) - p.time,
 		newest:     -1,
 		newestSeq:  p.seq - 1,
@@ -157,18 +169,17 @@ func (out *sender) beginEpoch(from *section, p packet, now time.Time) {
 // isRecent reports whether seq is among the latest numbers, which the history covers. The caller
 // holds mu.
 func (out *sender) isRecent(seq uint16) bool {
-	behind := out.lastSeq - seq
-	return behind < historyLength
+	return out.last.seq-seq < historyLength
 }
 
 // nextTime returns the timestamp for a packet sent now. It is later than that of the newest packet.
 // The caller holds mu.
 func (out *sender) nextTime(now time.Time) uint32 {
-	if !out.started {
-		return out.lastTime
+	if !out.last.started {
+		return out.last.time
 	}
-	elapsed := now.Sub(out.lastAt).Seconds() * float64(out.clock)
-	return out.lastTime + max(1, uint32(int64(max(0, elapsed))))
+	elapsed := now.Sub(out.last.at).Seconds() * float64(out.client.clock)
+	return out.last.time + max(1, uint32(int64(max(0, elapsed))))
 }
 
 // A generatedPacket is a packet that the engine creates.
@@ -188,7 +199,7 @@ func (out *sender) sendGenerated(w *worker, p generatedPacket, now time.Time) {
 	if p.marker {
 		b[1] |= 0x80
 	}
-	binary.BigEndian.PutUint16(b[2:], out.lastSeq+1)
+	binary.BigEndian.PutUint16(b[2:], out.last.seq+1)
 	binary.BigEndian.PutUint32(b[4:], p.timestamp)
 	out.send(w, b, now)
 }
@@ -198,17 +209,14 @@ func (out *sender) sendGenerated(w *worker, p generatedPacket, now time.Time) {
 func (out *sender) send(w *worker, b []byte, now time.Time) {
 	binary.BigEndian.PutUint32(b[8:], out.ssrc)
 	seq := binary.BigEndian.Uint16(b[2:])
-	sealed, err := out.ctx.EncryptRTP(w.sealed[:0], b, &w.header)
+	sealed, err := out.client.cipher.EncryptRTP(w.sealed[:0], b, &w.header)
 	if err != nil {
 		return
 	}
 
-	isNewest := !out.started || int16(seq-out.lastSeq) > 0
+	isNewest := !out.last.started || int16(seq-out.last.seq) > 0
 	if isNewest {
-		out.started = true
-		out.lastSeq = seq
-		out.lastTime = binary.BigEndian.Uint32(b[4:])
-		out.lastAt = now
+		out.last = position{started: true, seq: seq, time: binary.BigEndian.Uint32(b[4:]), at: now}
 	}
 	out.sent++
 	out.octets += uint32(len(b) - 12)
@@ -220,7 +228,7 @@ func (out *sender) send(w *worker, b []byte, now time.Time) {
 
 // write sends an encrypted packet and counts it. The caller holds mu.
 func (out *sender) write(e *Engine, sealed []byte) {
-	if !out.transport.send(sealed) {
+	if !out.client.transport.send(sealed) {
 		e.counters.unsent.Add(1)
 		return
 	}

@@ -240,10 +240,10 @@ func (v *voice) say(w *worker, b *[frameBytes]byte, now time.Time) {
 func (out *sender) playMixed(w *worker, codec sdp.Codec, at uint32, payload []byte, now time.Time) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	if out.ctx == nil || out.held {
+	if out.client.cipher == nil || out.held {
 		return
 	}
-	isFirst := !out.started
+	isFirst := !out.last.started
 	p := generatedPacket{payloadType: codec.Type, marker: isFirst, timestamp: at, payload: payload}
 	out.sendGenerated(w, p, now)
 }
@@ -253,7 +253,7 @@ func (out *sender) playMixed(w *worker, codec sdp.Codec, at uint32, payload []by
 func (out *sender) reportMixed(at uint32, now time.Time) {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	if !out.started {
+	if !out.last.started {
 		return
 	}
 	wall := toNTP(now)
