@@ -1,13 +1,13 @@
 package laml_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
 )
 
-// TestLiveRecording shows that the media of an announced recording is stored once, under the Sid of
-// the announcement, and that the upload completes the recording.
+// TestLiveRecording shows that an upload completes the announced recording of its call.
 func TestLiveRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
@@ -18,50 +18,83 @@ func TestLiveRecording(t *testing.T) {
 	wav := corpusFile(t, speech)
 	up := s.sendWAV(t, "CallSid=c&To=/private/bob", wav)
 	wantLive(t, "the upload", up, 201, begun.Sid)
+
 	done := read[live](t, up)
 	if done.Status != "completed" || done.Duration != 6 {
 		t.Errorf("the recording is %s with %d s, want it completed with 6 s", done.Status, done.Duration)
 	}
-	wantText(t, "price", done.Price, "-0.0025")
-	wantText(t, "media.from", done.Media.From, "/private/alice")
 	if done.End == nil {
 		t.Error("end_time is null, want a time")
 	}
 	if done.Trim != "trim-silence" {
 		t.Errorf("the recording has the trim %q, want trim-silence", done.Trim)
 	}
+	wantText(t, "price", done.Price, "-0.0025")
+	wantText(t, "media.from", done.Media.From, "/private/alice")
 
 	media := s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav"))
-	if media.StatusCode != 200 {
-		t.Errorf("the media = %d, want 200", media.StatusCode)
-	}
+	wantStatus(t, "the media", media, 200)
 	wantFile(t, "the media", media, wav)
-	wantLive(t, "a second upload", s.sendWAV(t, "CallSid=c&To=/private/bob", wav), 200, begun.Sid)
+}
 
-	stopped := s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped")
-	wantError(t, "stopping a completed recording", stopped, 400, 21220)
-	wantError(t, "starting after the call has ended", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
-	seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber))
-	if len(seen.Recordings) != 1 {
-		t.Errorf("the subscriber whose address was announced sees %q, want the recording", seen.sids())
-	}
-
-	if err := s.rules.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if s.mediaFiles(t) == 0 {
-		t.Error("after a sweep there are no files, want the recording's")
-	}
-	wantStatus(t, "DELETE", s.do(t, "DELETE", s.path("/Recordings/"+begun.Sid), s.basic), 204)
-	if n := s.mediaFiles(t); n != 0 {
-		t.Errorf("%d files are left, want none", n)
-	}
+// complete announces a recording of the call c from Alice, uploads its media and returns its Sid.
+func (s *server) complete(t *testing.T) (sid string) {
+	t.Helper()
+	sid = s.announce(t, "CallSid=c&From=/private/alice").Sid
+	wantLive(t, "the upload", s.sendWAV(t, "CallSid=c", corpusFile(t, speech)), 201, sid)
+	return sid
 }
 
 // sendWAV uploads a file with a query.
 func (s *server) sendWAV(t *testing.T, query string, file []byte) answer {
 	t.Helper()
 	return s.do(t, "POST", s.path("/Recordings?"+query), s.basic, body("audio/wav", file))
+}
+
+// TestRepeatedUpload shows that the same upload again returns the recording of the first one.
+func TestRepeatedUpload(t *testing.T) {
+	s := newServer(t)
+	sid := s.complete(t)
+	wantLive(t, "a second upload", s.sendWAV(t, "CallSid=c", corpusFile(t, speech)), 200, sid)
+}
+
+// TestEndedCall shows that a completed recording cannot be stopped, and that its call cannot be
+// recorded again.
+func TestEndedCall(t *testing.T) {
+	s := newServer(t)
+	sid := s.complete(t)
+	stopped := s.post(t, "/Calls/c/Recordings/"+sid, "Status=stopped")
+	wantError(t, "stopping a completed recording", stopped, 400, 21220)
+	wantError(t, "starting after the call has ended", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
+}
+
+// TestAnnouncedParty shows that a subscriber sees a recording whose announcement named an address of
+// the subscriber.
+func TestAnnouncedParty(t *testing.T) {
+	s := newServer(t)
+	sid := s.complete(t)
+	seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber)).sids()
+	if !slices.Equal(seen, []string{sid}) {
+		t.Errorf("the subscriber sees %q, want %s", seen, sid)
+	}
+}
+
+// TestLiveMediaFiles shows that a sweep keeps the media of an announced recording, and that deleting
+// the recording removes it.
+func TestLiveMediaFiles(t *testing.T) {
+	s := newServer(t)
+	sid := s.complete(t)
+	if err := s.rules.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s.mediaFiles(t) == 0 {
+		t.Error("after a sweep there are no files, want the recording's")
+	}
+
+	wantStatus(t, "DELETE", s.do(t, "DELETE", s.path("/Recordings/"+sid), s.basic), 204)
+	if n := s.mediaFiles(t); n != 0 {
+		t.Errorf("%d files are left, want none", n)
+	}
 }
 
 // TestTrackRecording shows that each track of a call has its own recording.
@@ -101,23 +134,34 @@ func TestRecordingInParts(t *testing.T) {
 	wantLive(t, "the second upload", s.sendWAV(t, "CallSid=c", corpusFile(t, speech)), 201, second.Sid)
 }
 
+// TestUploadBySid shows that an upload with a Sid completes the recording that it names.
 func TestUploadBySid(t *testing.T) {
 	s := newServer(t)
 	first := s.announce(t, "CallSid=c")
 	s.post(t, "/Calls/c/Recordings/"+first.Sid, "Status=stopped")
 	second := s.announce(t, "CallSid=c")
+
 	wav := corpusFile(t, speech)
 	wantLive(t, "the upload by Sid", s.sendWAV(t, "RecordingSid="+second.Sid, wav), 201, second.Sid)
 	wantLive(t, "the same upload again", s.sendWAV(t, "RecordingSid="+second.Sid, wav), 200, second.Sid)
-
-	wantError(t, "an unknown Sid", s.sendWAV(t, "RecordingSid="+s.project, wav), 400, 10000)
-	wantError(t, "the Sid of another call", s.sendWAV(t, "CallSid=d&RecordingSid="+first.Sid, wav), 400, 10000)
-	home := s.project
-	s.project = s.addProject(t)
-	wantError(t, "the Sid of another project", s.sendWAV(t, "RecordingSid="+first.Sid, wav), 400, 10000)
-	s.project = home
 	if got := s.show(t, first.Sid); got.Status != "stopped" {
-		t.Errorf("the recording that no upload named: %+v, want it stopped", got)
+		t.Errorf("the other recording is %s, want it stopped", got.Status)
+	}
+}
+
+func TestUploadByWrongSid(t *testing.T) {
+	s := newServer(t)
+	begun := s.announce(t, "CallSid=c")
+	wav := corpusFile(t, speech)
+	wantError(t, "an unknown Sid", s.sendWAV(t, "RecordingSid="+s.project, wav), 400, 10000)
+	wantError(t, "the Sid of another call", s.sendWAV(t, "CallSid=d&RecordingSid="+begun.Sid, wav), 400, 10000)
+
+	owner := s.project
+	s.project = s.addProject(t)
+	wantError(t, "the Sid of another project", s.sendWAV(t, "RecordingSid="+begun.Sid, wav), 400, 10000)
+	s.project = owner
+	if got := s.show(t, begun.Sid); got.Status != "in-progress" {
+		t.Errorf("after the refused uploads, the recording is %s, want in-progress", got.Status)
 	}
 }
 
