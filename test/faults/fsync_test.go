@@ -17,70 +17,112 @@ import (
 )
 
 // TestSyncFails makes the kernel fail each request to write files to the disk, as a dying disk does.
-// The server acknowledges no change during this time. No change that it acknowledged before is
-// lost, even if the server is killed.
+// During this time, the server refuses all changes. Afterwards, changes succeed again. A crash then
+// loses no change that the server has acknowledged.
 func TestSyncFails(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
+	c := newCreator(t)
+	c.wantCreated(t, "before")
+	repair := failSyncs(t, c.server.PID())
+	c.wantRefused(t)
+
+	repair()
+	harness.Eventually(t, recovers, "a change to succeed", func() error {
+		if status := c.create(t, "after"); status != http.StatusCreated {
+			return fmt.Errorf("the change = %d, want 201", status)
+		}
+		return nil
+	})
+
+	c.server.Kill()
+	c.wantNothingLost(t)
+}
+
+// TestCrashWhileSyncFails is like TestSyncFails, but the server crashes before the disk works again.
+func TestCrashWhileSyncFails(t *testing.T) {
+	harness.OneBackend(t)
+	t.Parallel()
+	c := newCreator(t)
+	c.wantCreated(t, "before")
+	repair := failSyncs(t, c.server.PID())
+	c.wantRefused(t)
+
+	c.server.Kill()
+	repair()
+	c.wantNothingLost(t)
+}
+
+// A creator creates subscribers, and knows which of them the server has acknowledged.
+type creator struct {
+	server       *harness.Server
+	project      *harness.Project
+	acknowledged []string // ids of subscribers
+}
+
+const subscribers = "/api/fabric/resources/subscribers"
+
+func newCreator(t *testing.T) *creator {
+	t.Helper()
 	s := harness.Start(t)
-	p := s.NewProject(t)
-	acknowledged := map[string]bool{}
-	write := func(name string) int {
-		a, err := p.Try("POST", "/api/fabric/resources/subscribers", p.Basic(),
-			harness.JSON(map[string]string{"email": name + "@example.com"}))
-		var made struct{ ID string }
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Status == http.StatusCreated && json.Unmarshal(a.Body, &made) == nil {
-			acknowledged[made.ID] = true
-		}
-		if a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
-			t.Error("a refusal without Retry-After")
-		}
-		return a.Status
+	return &creator{server: s, project: s.NewProject(t)}
+}
+
+// create tries to create a subscriber, and returns the status of the response.
+func (c *creator) create(t *testing.T, name string) (status int) {
+	t.Helper()
+	a, err := c.project.Try("POST", subscribers, c.project.Basic(),
+		harness.JSON(map[string]string{"email": name + "@example.com"}))
+	if err != nil {
+		t.Fatal(err)
 	}
 
-	for round, killed := range []bool{false, true} {
-		if status := write(fmt.Sprintf("before%d", round)); status != 201 {
-			t.Fatalf("a change before the fault = %d, want 201", status)
-		}
-		mend := failSyncs(t, s.PID())
-		for i := range 3 {
-			if status := write(fmt.Sprintf("during%d-%d", round, i)); status != 503 {
-				t.Errorf("a change that cannot be written to the disk = %d, want 503", status)
-			}
-			p.Post(t, p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", harness.Tone(8000+i, 2))).Want(t, 503)
-			p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200)
-		}
-
-		if !killed {
-			mend()
-			harness.Eventually(t, recovers, "a change to succeed", func() error {
-				if status := write(fmt.Sprintf("after%d-%d", round, len(acknowledged))); status != 201 {
-					return fmt.Errorf("the change = %d, want 201", status)
-				}
-				return nil
-			})
-		}
-
-		s.Kill()
-		mend()
-		wantWhole(t, s)
-		s.Restart(t)
-		for id := range acknowledged {
-			p.Get(t, "/api/fabric/resources/subscribers/"+id, p.Basic()).Want(t, 200)
-		}
+	var created struct{ ID string }
+	if a.Status == http.StatusCreated && json.Unmarshal(a.Body, &created) == nil {
+		c.acknowledged = append(c.acknowledged, created.ID)
 	}
+	if a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
+		t.Error("a refusal without Retry-After")
+	}
+	return a.Status
+}
 
-	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {
+func (c *creator) wantCreated(t *testing.T, name string) {
+	t.Helper()
+	if status := c.create(t, name); status != http.StatusCreated {
+		t.Fatalf("creating a subscriber = %d, want 201", status)
+	}
+}
+
+// wantRefused checks that the server refuses changes, but still answers reads.
+func (c *creator) wantRefused(t *testing.T) {
+	t.Helper()
+	p := c.project
+	for i := range 3 {
+		if status := c.create(t, fmt.Sprintf("during%d", i)); status != http.StatusServiceUnavailable {
+			t.Errorf("a change that cannot be written to the disk = %d, want 503", status)
+		}
+		p.Post(t, p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", harness.Tone(8000+i, 2))).Want(t, 503)
+		p.Get(t, subscribers, p.Basic()).Want(t, 200)
+	}
+}
+
+// wantNothingLost restarts the server, and checks its files and all acknowledged subscribers.
+func (c *creator) wantNothingLost(t *testing.T) {
+	t.Helper()
+	wantWhole(t, c.server)
+	c.server.Restart(t)
+	for _, id := range c.acknowledged {
+		c.project.Get(t, subscribers+"/"+id, c.project.Basic()).Want(t, 200)
+	}
+	if report := c.server.CLI(t, "", "audit", "verify"); report["whole"] != true {
 		t.Errorf("audit verify = %v, want it whole", report)
 	}
 }
 
-// failSyncs makes fsync and fdatasync of a process fail. The returned function ends this, and may be
-// called twice.
-func failSyncs(t *testing.T, pid int) (mend func()) {
+// failSyncs makes fsync and fdatasync of a process fail until repair is called. repair may be called
+// more than once.
+func failSyncs(t *testing.T, pid int) (repair func()) {
 	t.Helper()
 	harness.Need(t, "strace")
 	cmd := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
@@ -94,26 +136,37 @@ func failSyncs(t *testing.T, pid int) (mend func()) {
 		_ = cmd.Wait() // it reports the signal that ends it
 		close(exited)
 	}()
-	mend = func() {
+	repair = func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended with the process
 		<-exited
 	}
-	t.Cleanup(mend)
+	t.Cleanup(repair)
 
-	harness.Eventually(t, time.Minute, "strace to control all threads", func() error {
+	harness.Eventually(t, time.Minute, "strace to trace all threads", func() error {
 		select {
 		case <-exited:
 			harness.Missing(t, "the right to trace a process with strace")
 		default:
 		}
-		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-		for _, thread := range threads {
-			text, gone := os.ReadFile(thread)
-			if gone == nil && strings.Contains(string(text), "\nTracerPid:\t0\n") {
-				err = errors.New("there is another one")
-			}
-		}
-		return err
+		return allTraced(pid)
 	})
-	return mend
+	return repair
+}
+
+// allTraced returns an error if a thread of a process is not traced.
+func allTraced(pid int) error {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil {
+		return err
+	}
+	for _, thread := range threads {
+		status, err := os.ReadFile(thread)
+		if err != nil {
+			continue // the thread has ended
+		}
+		if strings.Contains(string(status), "\nTracerPid:\t0\n") {
+			return errors.New(thread + " is not traced")
+		}
+	}
+	return nil
 }

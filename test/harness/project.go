@@ -152,6 +152,18 @@ func (p *Project) NewInvite(t T, sat, address string) string {
 	return member(t, a.Want(t, 201).Object(t), "token")
 }
 
+// LaML returns the path of one of the project's resources in the LaML recordings API.
+func (p *Project) LaML(path string) string {
+	return "/api/laml/2010-04-01/Accounts/" + p.ID + path
+}
+
+// Upload stores a recording and returns its Sid.
+func (p *Project) Upload(t T, wav []byte) string {
+	t.Helper()
+	a := p.Post(t, p.LaML("/Recordings"), p.Basic(), Body("audio/wav", wav)).Want(t, 201)
+	return member(t, a.Object(t), "sid")
+}
+
 // member returns a nonempty string member of a JSON object.
 func member(t T, object map[string]any, name string) string {
 	t.Helper()

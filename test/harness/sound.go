@@ -4,7 +4,61 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"os"
 )
+
+// Speech returns the path of a recording of speech: 8 kHz, 16 bits, one channel.
+func Speech(t T) string {
+	t.Helper()
+	return Debian(t, "asterisk-core-sounds-en-wav", "/demo-congrats.wav")[0]
+}
+
+// ReadSpeech returns the bytes of [Speech].
+func ReadSpeech(t T) []byte {
+	t.Helper()
+	wav, err := os.ReadFile(Speech(t))
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return wav
+}
+
+// WAV returns a canonical WAV file of 16-bit samples at 8 kHz, one channel.
+func WAV(samples []int16) []byte {
+	const format, channels, rate, bytesPerSample = 1, 1, 8000, 2 // format 1 is PCM
+	size := uint32(len(samples) * bytesPerSample)
+
+	b := []byte("RIFF")
+	b = binary.LittleEndian.AppendUint32(b, 36+size)
+	b = append(b, "WAVEfmt "...)
+	b = binary.LittleEndian.AppendUint32(b, 16)
+	b = binary.LittleEndian.AppendUint16(b, format)
+	b = binary.LittleEndian.AppendUint16(b, channels)
+	b = binary.LittleEndian.AppendUint32(b, rate)
+	b = binary.LittleEndian.AppendUint32(b, rate*bytesPerSample)
+	b = binary.LittleEndian.AppendUint16(b, bytesPerSample)
+	b = binary.LittleEndian.AppendUint16(b, 8*bytesPerSample)
+
+	b = append(b, "data"...)
+	b = binary.LittleEndian.AppendUint32(b, size)
+	for _, s := range samples {
+		b = binary.LittleEndian.AppendUint16(b, uint16(s))
+	}
+	return b
+}
+
+// Tone returns a WAV file with a square wave of this many samples. Different periods result in
+// different files.
+func Tone(samples, period int) []byte {
+	wave := make([]int16, samples)
+	for i := range wave {
+		wave[i] = 8000
+		if i/period%2 == 1 {
+			wave[i] = -8000
+		}
+	}
+	return WAV(wave)
+}
 
 // A Sound holds the samples of a WAV file.
 type Sound struct {
