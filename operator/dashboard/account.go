@@ -20,25 +20,34 @@ type accountPages struct {
 
 // An accountPage is the data of the page for the operator's own account.
 type accountPage struct {
-	Email, Name string
-	Roles       []roleRow
-	Sessions    []sessionRow
-	Factors     templates.FactorSection
-	Codes       []string // new recovery codes, shown only once
-	Shortest    int
-	Faults      faults
+	Email    string
+	Name     string
+	Roles    []roleRow
+	Sessions []sessionRow
+	Factors  templates.FactorSection
+	Codes    []string // new recovery codes, shown only once
+	Shortest int      // minimum length of a password
+	Faults   faults
 }
 
 type sessionRow struct {
 	operator.Session
 	Device string
-	Here   bool
+	Here   bool // the session of this browser
 }
 
 // showAccount serves GET /dashboard/account.
-func (a *accountPages) showAccount(v *visit) error { return a.accountPage(v, http.StatusOK, nil, nil) }
+func (a *accountPages) showAccount(v *visit) error {
+	return a.renderAccount(v, http.StatusOK, accountPage{})
+}
 
-func (a *accountPages) accountPage(v *visit, status int, codes []string, wrong faults) error {
+// refuseAccount shows the account again, with what is wrong in a submitted form.
+func (a *accountPages) refuseAccount(v *visit, wrong faults) error {
+	return a.renderAccount(v, http.StatusUnprocessableEntity, accountPage{Faults: wrong})
+}
+
+// renderAccount shows a page whose codes and faults are set.
+func (a *accountPages) renderAccount(v *visit, status int, p accountPage) error {
 	sessions, err := a.Operators.Sessions(v.r.Context(), v.operator.ID)
 	if err != nil {
 		return err
@@ -48,14 +57,10 @@ func (a *accountPages) accountPage(v *visit, status int, codes []string, wrong f
 		return err
 	}
 
-	p := accountPage{
-		Email:    v.operator.Email,
-		Name:     v.operator.Name,
-		Roles:    operatorRowOf(v, v.operator, projects).Roles,
-		Shortest: operator.MinPassword,
-		Faults:   wrong,
-		Codes:    codes,
-	}
+	p.Email = v.operator.Email
+	p.Name = v.operator.Name
+	p.Roles = operatorRowOf(v, v.operator, projects).Roles
+	p.Shortest = operator.MinPassword
 	p.Factors, err = a.factorSection(v)
 	if err != nil {
 		return err
@@ -77,7 +82,7 @@ func (a *accountPages) changeName(v *visit) error {
 	_, err := a.Operators.Update(v.r.Context(), v.operator.ID, operator.Input{Name: &name}, v.session.ID)
 	if all, ok := describeFaults(err, "name"); ok {
 		v.operator.Name = name
-		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
+		return a.refuseAccount(v, all)
 	}
 	if err != nil {
 		return err
@@ -90,7 +95,7 @@ func (a *accountPages) changePassword(v *visit) error {
 	o, err := a.Operators.SetPassword(v.r.Context(), v.operator, v.form.Get("current"), v.form.Get("password"),
 		visitor(v.r), v.session.ID)
 	if all, ok := describeFaults(err, "current", "password"); ok {
-		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
+		return a.refuseAccount(v, all)
 	}
 	if err != nil {
 		return err
@@ -104,18 +109,19 @@ func (a *accountPages) changePassword(v *visit) error {
 
 // revokeSession serves POST /dashboard/account/sessions/revoke. It ends one session, or all
 // sessions except the current one.
-func (a *accountPages) revokeSession(v *visit) (err error) {
-	done := "ended"
-	if id := v.form.Get("session"); id != "" {
-		err = a.Operators.EndSession(v.r.Context(), v.operator.ID, id)
-	} else {
-		done = "othersended"
-		err = a.Operators.EndOthers(v.r.Context(), v.operator.ID, v.session.ID)
+func (a *accountPages) revokeSession(v *visit) error {
+	id := v.form.Get("session")
+	if id == "" {
+		if err := a.Operators.EndOthers(v.r.Context(), v.operator.ID, v.session.ID); err != nil {
+			return err
+		}
+		return v.redirect(Prefix + "/account?done=othersended")
 	}
-	if err != nil {
+
+	if err := a.Operators.EndSession(v.r.Context(), v.operator.ID, id); err != nil {
 		return err
 	}
-	return v.redirect(Prefix + "/account?done=" + done)
+	return v.redirect(Prefix + "/account?done=ended")
 }
 
 // factorSection lists the second factors of the operator.
@@ -129,18 +135,23 @@ func (a *accountPages) factorSection(v *visit) (s templates.FactorSection, err e
 	}
 
 	s = templates.NewFactorSection(all)
-	s.CanPasskey, s.Base = a.factors.passkeys(), Prefix+"/account"
-	s.AddPasskey, s.AddApp = s.Base+"/passkey", s.Base+"/app"
+	s.CanPasskey = a.factors.passkeys()
+	s.Base = Prefix + "/account"
+	s.AddPasskey = s.Base + "/passkey"
+	s.AddApp = s.Base + "/app"
 	s.Hidden = []templates.Hidden{{Name: "form", Value: a.formToken(v)}}
 	return s, nil
 }
+
+// accountEnrolPage is the form that adds an authenticator app, as part of the account's pages.
+var accountEnrolPage = enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"}
 
 // showApp serves GET /dashboard/account/app.
 func (a *accountPages) showApp(v *visit) error {
 	if a.Factors == nil {
 		return problem.NoSuch("page")
 	}
-	return a.factors.enrolPage(v, http.StatusOK, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
+	return a.factors.enrolPage(v, http.StatusOK, accountEnrolPage)
 }
 
 // addApp serves POST /dashboard/account/app.
@@ -148,7 +159,7 @@ func (a *accountPages) addApp(v *visit) error {
 	if a.Factors == nil {
 		return problem.NoSuch("page")
 	}
-	return a.factors.confirmApp(v, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
+	return a.factors.confirmApp(v, accountEnrolPage)
 }
 
 // A passkeyPage is the form that adds a passkey.
@@ -158,14 +169,15 @@ type passkeyPage struct {
 }
 
 // showPasskey serves GET /dashboard/account/passkey.
-func (a *accountPages) showPasskey(v *visit) error { return a.passkeyPage(v, http.StatusOK, "") }
+func (a *accountPages) showPasskey(v *visit) error { return a.renderPasskey(v, http.StatusOK, "") }
 
-func (a *accountPages) passkeyPage(v *visit, status int, wrong string) error {
+// renderPasskey shows the form that adds a passkey. fault is what went wrong the last time, or "".
+func (a *accountPages) renderPasskey(v *visit, status int, fault string) error {
 	if !a.factors.passkeys() {
 		return problem.NoSuch("page")
 	}
 	form, err := a.factors.makePasskey(v, passkeyForm{
-		Action: Prefix + "/account/passkey", Button: "Add a passkey", Error: wrong,
+		Action: Prefix + "/account/passkey", Button: "Add a passkey", Error: fault,
 	})
 	if all, ok := describeFaults(err); ok {
 		return a.page(v, http.StatusUnprocessableEntity, "Add a passkey", "passkey", passkeyPage{Faults: all})
@@ -182,9 +194,8 @@ func (a *accountPages) addPasskey(v *visit) error {
 	if errors.Is(err, factor.ErrNotFirst) {
 		return v.redirect(factorPath(""))
 	}
-
 	if all, ok := describeFaults(err); ok {
-		return a.passkeyPage(v, http.StatusUnprocessableEntity, all[0].Text)
+		return a.renderPasskey(v, http.StatusUnprocessableEntity, all[0].Text)
 	}
 	if err != nil {
 		return err
@@ -197,7 +208,7 @@ func (a *accountPages) addPasskey(v *visit) error {
 	if codes == nil {
 		return v.redirect(Prefix + "/account?done=passkey")
 	}
-	return a.accountPage(v, http.StatusOK, codes, nil)
+	return a.renderAccount(v, http.StatusOK, accountPage{Codes: codes})
 }
 
 // renamePasskey serves POST /dashboard/account/passkeys/rename.
@@ -230,7 +241,7 @@ func (a *accountPages) newCodes(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.accountPage(v, http.StatusOK, codes, nil)
+	return a.renderAccount(v, http.StatusOK, accountPage{Codes: codes})
 }
 
 // removeFactor serves POST /dashboard/account/factors/remove.
@@ -257,30 +268,4 @@ func (a *accountPages) setLanguage(v *visit) error {
 		a.cookies.SetLanguage(v.w, v.r, chosen.Tag)
 	}
 	return v.redirect(orFront(ownPath(refererPath(v.r))))
-}
-
-// device describes the browser of a User-Agent in a few words.
-func device(agent string) string {
-	browser := firstMatch(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome",
-		"Safari/", "Safari", "curl/", "curl")
-	system := firstMatch(agent, "Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows",
-		"Mac OS X", "macOS", "CrOS", "ChromeOS", "Linux", "Linux")
-	switch {
-	case browser != "" && system != "":
-		return words.Textf("%s on %s", browser, system)
-	case browser+system != "":
-		return browser + system
-	}
-	return "A browser"
-}
-
-// firstMatch returns the name for the first pattern that occurs in text. pairs alternates patterns
-// and their names.
-func firstMatch(text string, pairs ...string) string {
-	for i := 0; i < len(pairs); i += 2 {
-		if strings.Contains(text, pairs[i]) {
-			return pairs[i+1]
-		}
-	}
-	return ""
 }

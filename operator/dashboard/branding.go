@@ -74,7 +74,7 @@ func (v *visit) brandForm(c *idp.Client) form {
 	}
 
 	title := input{
-		Kind:   "text",
+		Kind:   kindText,
 		Type:   "text",
 		Name:   "name",
 		Label:  "Name",
@@ -84,7 +84,7 @@ func (v *visit) brandForm(c *idp.Client) form {
 		Focus:  true,
 	}
 	color := input{
-		Kind:    "color",
+		Kind:    kindColor,
 		Name:    "color",
 		Label:   "Color",
 		Hint:    words.Sentences("For buttons and links: # and six hexadecimal digits, such as #2f4b9b.", fallback),

@@ -120,7 +120,7 @@ func TestCalls(t *testing.T) {
 	b.get(base+both+"bob").wantText(t, "/calls/"+past.ID+`"`)
 	b.get(base+both+"carol").wantNoText(t, "/calls/"+past.ID+`"`)
 
-	for list, label := range map[string]string{"/calls": "Began from", "/recordings": "Stored from"} {
+	for list, label := range map[string]string{"/calls": "Began on or after", "/recordings": "Stored on or after"} {
 		b.get(base+list+"?after=tomorrow").wantRefused(t, `id="f-after-fault"`,
 			`<a href="#f-after">`+label+" must be a day, such as 2030-01-31.</a>")
 	}

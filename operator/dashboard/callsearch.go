@@ -17,12 +17,15 @@ func (v *visit) callFinder() finder {
 	}
 	return v.finder("Part of a name, number or address", "555", "",
 		v.choiceFilter("result", "Result", "Any", results),
-		v.dayFilter("after", "Began from"), v.dayFilter("before", "Began until"),
-		v.textFilter("caller", "From address", "/private/grace"), v.textFilter("callee", "To address", "/private/alan"),
+		v.dayFilter("after", "Began on or after"),
+		v.dayFilter("before", "Began on or before"),
+		v.textFilter("caller", "From address", "/private/grace"),
+		v.textFilter("callee", "To address", "/private/alan"),
 		v.textFilter("subscriber", "Subscriber", "email or id"))
 }
 
-// callFilter reads the filters from the URL, except for the search box. err describes invalid days.
+// callFilter reads the filters from the URL, without the search box. It returns an error for invalid
+// days.
 func (a *callPages) callFilter(v *visit) (calls.Filter, error) {
 	q := v.r.URL.Query()
 	subscriberID, err := a.subscriberID(v, plainText(q.Get("subscriber")))
@@ -51,7 +54,7 @@ func (a *callPages) callFilter(v *visit) (calls.Filter, error) {
 	return filter, nil
 }
 
-// wholeFilter reads the filters from the URL, including the search box.
+// wholeFilter reads the filters and the search box from the URL.
 func (a *callPages) wholeFilter(v *visit) (calls.Filter, error) {
 	filter, err := a.callFilter(v)
 	if err != nil {
@@ -63,16 +66,15 @@ func (a *callPages) wholeFilter(v *visit) (calls.Filter, error) {
 // maxCallers is the maximum number of subscribers whose calls are searched at once.
 const maxCallers = 20
 
-// narrow adds the text in the search box to a filter. It looks for subscribers only if the text has
-// a letter and the filter has no subscriber. If the text finds subscribers who have calls, it
-// selects the calls of these subscribers. Otherwise, or if the URL asks for it, it selects the
-// calls with a party whose name, number or address contains the text.
+// narrow adds the text in the search box to a filter. If the text identifies subscribers with calls,
+// it selects their calls. Otherwise it selects the calls with a party whose name, number or address
+// contains the text.
 func (a *callPages) narrow(v *visit, filter calls.Filter, text string) (calls.Filter, error) {
 	if text == "" {
 		return filter, nil
 	}
-	byParty := v.r.URL.Query().Get("by") == "party"
-	if !byParty && len(filter.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter) {
+
+	if mayBeSubscriber(v, filter, text) {
 		bySubscriber, found, err := a.bySubscriber(v, filter, text)
 		if err != nil || found {
 			return bySubscriber, err
@@ -82,19 +84,27 @@ func (a *callPages) narrow(v *visit, filter calls.Filter, text string) (calls.Fi
 	return filter, nil
 }
 
-// bySubscriber adds the subscribers that text finds to a filter. It reports whether they have any
-// calls.
-func (a *callPages) bySubscriber(v *visit, filter calls.Filter, text string) (calls.Filter, bool, error) {
+// mayBeSubscriber reports whether to look for subscribers with the text in the search box. Text
+// without letters is a number. The URL may ask for parties, or already select a subscriber.
+func mayBeSubscriber(v *visit, filter calls.Filter, text string) bool {
+	onlyParties := v.r.URL.Query().Get("by") == "party"
+	return !onlyParties && len(filter.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter)
+}
+
+// bySubscriber adds the subscribers whom text identifies to a filter. It reports whether the filter
+// then selects any calls.
+func (a *callPages) bySubscriber(v *visit, filter calls.Filter, text string) (_ calls.Filter, found bool, err error) {
 	ids, err := a.callers(v, text)
 	if err != nil || len(ids) == 0 {
 		return calls.Filter{}, false, err
 	}
+
 	filter.Subscribers = ids
-	found, err := a.Calls.List(v.r.Context(), v.project.ID, filter, page.Query{Size: 1})
+	first, err := a.Calls.List(v.r.Context(), v.project.ID, filter, page.Query{Size: 1})
 	if err != nil {
 		return calls.Filter{}, false, err
 	}
-	return filter, len(found.Items) > 0, nil
+	return filter, len(first.Items) > 0, nil
 }
 
 // callers returns the subscribers whom text identifies by an address, email or name. It returns
@@ -102,14 +112,14 @@ func (a *callPages) bySubscriber(v *visit, filter calls.Filter, text string) (ca
 func (a *callPages) callers(v *visit, text string) (ids []string, err error) {
 	ctx := v.r.Context()
 	if strings.HasPrefix(text, "/") {
-		one, err := a.Fabric.Addresses.FindAt(ctx, v.project.ID, text)
+		address, err := a.Fabric.Addresses.FindAt(ctx, v.project.ID, text)
 		if err != nil {
 			return nil, problem.IgnoreNotFound(err)
 		}
-		if one.Type == subscriberType {
-			ids = append(ids, one.ResourceID)
+		if address.Type != subscriberType {
+			return nil, nil
 		}
-		return ids, nil
+		return []string{address.ResourceID}, nil
 	}
 
 	found, err := a.Fabric.Subscribers.Search(ctx, v.project.ID, text, page.Query{Size: maxCallers})

@@ -71,7 +71,7 @@ type clientForm struct {
 func (v *visit) clientForm(c idp.Client) clientForm {
 	if c.ID == "" {
 		types := selectChoices(typeTitles, string(c.Type))
-		typ := input{Kind: "cards", Name: "type", Label: "Type", Options: types}
+		typ := input{Kind: kindCards, Name: "type", Label: "Type", Options: types}
 		fields := clientFields(c)
 		fields.Inputs = append([]input{typ}, fields.Inputs...)
 		return clientForm{
@@ -106,7 +106,7 @@ func clientFields(c idp.Client) form {
 // clientInputs returns the inputs for the settings that every client needs.
 func clientInputs(c idp.Client) []input {
 	name := input{
-		Kind:   "text",
+		Kind:   kindText,
 		Type:   "text",
 		Name:   "name",
 		Label:  "Name",
@@ -145,7 +145,7 @@ func clientSettings(c idp.Client) []input {
 	}
 
 	keysURL := input{
-		Kind:  "text",
+		Kind:  kindText,
 		Type:  "url",
 		Name:  "jwks_uri",
 		Label: "JWKS URL",
@@ -155,7 +155,7 @@ func clientSettings(c idp.Client) []input {
 		Length: 2000,
 	}
 	pastedKeys := input{
-		Kind:   "json",
+		Kind:   kindJSON,
 		Name:   "jwks",
 		Label:  "JWKS",
 		Hint:   `Instead of a URL: the public keys themselves, {"keys":[…]}.`,
@@ -165,9 +165,10 @@ func clientSettings(c idp.Client) []input {
 	}
 
 	inputs := []input{
-		{Kind: "cards", Name: "profile", Label: "Profile", Options: selectChoices(profileTitles, string(c.Profile))},
-		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: selectChoices(scopes, c.Scopes...)},
-		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint,
+		{Kind: kindCards, Name: "profile", Label: "Profile", Options: selectChoices(profileTitles, string(c.Profile))},
+		{Kind: kindChoices, Name: "scope", Label: "Scopes", Hint: scopeHint,
+			Options: selectChoices(scopes, c.Scopes...)},
+		{Kind: kindChoices, Name: "grant", Label: "Grants", Hint: grantHint,
 			Options: selectChoices(grantTitles, c.Grants...)},
 		selectInput("auth_method", "Client authentication", selectChoices(authTitles, string(c.AuthMethod))),
 		keysURL,
@@ -178,7 +179,7 @@ func clientSettings(c idp.Client) []input {
 		selectInput("requests", "Authorization requests", selectChoices(requestTitles, requestsOf(c))),
 		linesInput("request_uri", "Request URIs", "One per line: where the client’s signed requests may be read.",
 			2, c.RequestURIs),
-		{Kind: "select", Name: "pkce", Label: "PKCE", Options: selectChoices(pkceTitles, pkce)},
+		{Kind: kindSelect, Name: "pkce", Label: "PKCE", Options: selectChoices(pkceTitles, pkce)},
 		selectInput("acr", "People sign in with", selectChoices(acrTitles, c.RequireACR)),
 		urlInput("backchannel_logout_uri", "Back-channel logout URI",
 			"Receives a logout token when a login ends.", c.BackchannelLogoutURI),
@@ -192,7 +193,7 @@ func clientSettings(c idp.Client) []input {
 func certificateInputs(c idp.Client) []input {
 	s := c.CertificateSubject
 	text := func(name, label, hint, value string) input {
-		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Value: value, Length: 2000}
+		return input{Kind: kindText, Type: "text", Name: name, Label: label, Hint: hint, Value: value, Length: 2000}
 	}
 	return []input{
 		checkInput("tls_client_certificate_bound_access_tokens",

@@ -28,9 +28,9 @@ func flatten(groups ...[]input) (inputs []input) {
 	for _, group := range groups {
 		for _, in := range group {
 			switch in.Kind {
-			case "group":
+			case kindGroup:
 				inputs = append(inputs, flatten(in.Members)...)
-			case "secret":
+			case kindSecret:
 			default:
 				inputs = append(inputs, in)
 			}
@@ -48,17 +48,17 @@ func digestOf(values []string) string {
 // untouched returns the values that a browser sends for the input if nobody edits it.
 func (i input) untouched() (values []string) {
 	switch i.Kind {
-	case "check":
+	case kindCheck:
 		if i.Checked {
 			values = []string{"yes"}
 		}
-	case "select", "cards", "choices":
+	case kindSelect, kindCards, kindChoices:
 		for _, o := range i.Options {
 			if o.Chosen {
 				values = append(values, o.Value)
 			}
 		}
-		if i.Kind == "select" && values == nil && len(i.Options) > 0 {
+		if i.Kind == kindSelect && values == nil && len(i.Options) > 0 {
 			values = []string{i.Options[0].Value}
 		}
 	default:
@@ -70,7 +70,7 @@ func (i input) untouched() (values []string) {
 // sent returns the values that a submitted form contains for the input.
 func (i input) sent(posted url.Values) []string {
 	switch i.Kind {
-	case "check", "select", "cards", "choices":
+	case kindCheck, kindSelect, kindCards, kindChoices:
 		return posted[i.Name]
 	}
 	return []string{normalize(posted.Get(i.Name))}
@@ -105,7 +105,7 @@ func (v *visit) merge(inputs ...[]input) error {
 	var wrong []error
 	for _, in := range flatten(inputs...) {
 		now, sent, was := in.untouched(), in.sent(v.form), seen.Get(in.Name)
-		isCurrent := was == digestOf(now) || slices.Equal(sent, now) || in.Kind == "cards" && sent == nil
+		isCurrent := was == digestOf(now) || slices.Equal(sent, now) || in.Kind == kindCards && sent == nil
 		switch {
 		case isCurrent:
 		case was == digestOf(sent):
@@ -129,7 +129,7 @@ func (v *visit) merge(inputs ...[]input) error {
 
 // current describes the current value of an input in words, shortened.
 func (i input) current(w *words.Words) string {
-	if i.Kind == "check" {
+	if i.Kind == kindCheck {
 		return w.Text(yesOrNo(i.Checked))
 	}
 	var titles []string

@@ -88,13 +88,13 @@ func (v *visit) finder(label, hint, old string, filters ...input) finder {
 
 // textFilter returns a filter by text, with its value from the URL.
 func (v *visit) textFilter(name, label, hint string) input {
-	return input{Kind: "text", Type: "search", Name: name, Label: label, Example: hint,
+	return input{Kind: kindText, Type: "search", Name: name, Label: label, Example: hint,
 		Value: plainText(v.r.URL.Query().Get(name))}
 }
 
 // dayFilter returns a filter by a day.
 func (v *visit) dayFilter(name, label string) input {
-	return input{Kind: "text", Type: "date", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
+	return input{Kind: kindText, Type: "date", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
 }
 
 // parseDays returns the time range of a filter from the text of its first and of its last day. The
@@ -125,13 +125,13 @@ func parseDay(filter, text string) (time.Time, error) {
 
 // numberFilter returns a filter by a number that is not negative.
 func (v *visit) numberFilter(name, label string) input {
-	return input{Kind: "text", Type: "number", Min: "0", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
+	return input{Kind: kindText, Type: "number", Min: "0", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
 }
 
 // choiceFilter returns a filter with a list of values, whose first value matches everything.
 func (v *visit) choiceFilter(name, label, everything string, options []choice) input {
 	options = append([]choice{{Title: everything}}, options...)
-	return input{Kind: "select", Name: name, Label: label, Options: selectChoices(options, v.r.URL.Query().Get(name))}
+	return input{Kind: kindSelect, Name: name, Label: label, Options: selectChoices(options, v.r.URL.Query().Get(name))}
 }
 
 // exportable adds a link for downloading the list as CSV.

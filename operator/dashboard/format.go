@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/selvage/selvage/internal/words"
 )
 
 // humanize returns a code such as "in-progress" as people write it: "In progress".
@@ -54,4 +56,18 @@ func thousands(n int64) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
+}
+
+// inSentence returns title for use inside a sentence. In English this is lower case, except for
+// abbreviations such as "SIP gateway".
+func (v *visit) inSentence(title string) string {
+	if w := v.words(); w != words.English() {
+		return w.Text(title)
+	}
+
+	first, _, _ := strings.Cut(title, " ")
+	if len(first) > 1 && strings.ToLower(first[1:]) == first[1:] {
+		return strings.ToLower(title[:1]) + title[1:]
+	}
+	return title
 }

@@ -84,7 +84,7 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	if what != "embed" { // an embed key does not expire
 		lifetimes := selectChoices(tokenLifetimes, value("expires"))
 		p.Form.Inputs = append(p.Form.Inputs,
-			input{Kind: "select", Name: "expires", Label: "Valid for", Options: lifetimes})
+			input{Kind: kindSelect, Name: "expires", Label: "Valid for", Options: lifetimes})
 	}
 	return p, nil
 }
@@ -93,7 +93,7 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 func (v *visit) tokenInputs(what string, value func(name string) string) []input {
 	text := func(name, label, hint string, length int) input {
 		return input{
-			Kind:   "text",
+			Kind:   kindText,
 			Type:   "text",
 			Name:   name,
 			Label:  label,
@@ -118,7 +118,7 @@ func (v *visit) tokenInputs(what string, value func(name string) string) []input
 		}
 	case "guest":
 		return []input{{
-			Kind:     "area",
+			Kind:     kindArea,
 			Name:     "allowed_addresses",
 			Label:    "Addresses",
 			Hint:     "Up to ten, one per line: paths such as /public/lobby, titles or ids.",

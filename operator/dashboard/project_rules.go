@@ -129,24 +129,24 @@ func (a *rulePages) editRules(v *visit) error {
 // rulesForm returns the form that changes the rules of the visit's project.
 func (v *visit) rulesForm() form {
 	inputs := []input{
-		{Kind: "cards", Name: "registration", Label: "Accounts",
+		{Kind: kindCards, Name: "registration", Label: "Accounts",
 			Options: selectChoices(registrations, string(v.project.Registration))},
-		{Kind: "cards", Name: "require_factor", Label: "Second factor",
+		{Kind: kindCards, Name: "require_factor", Label: "Second factor",
 			Options: selectChoices(factorRules, yesOrNo(v.project.RequireFactor))},
-		{Kind: "cards", Name: "media_auth", Label: "Access to recorded audio",
+		{Kind: kindCards, Name: "media_auth", Label: "Access to recorded audio",
 			Options: selectChoices(mediaRules, v.project.MediaAuth)},
-		{Kind: "cards", Name: "record_calls", Label: "Recording of calls",
+		{Kind: kindCards, Name: "record_calls", Label: "Recording of calls",
 			Options: selectChoices(recordRules, string(v.project.RecordCalls))},
-		{Kind: "cards", Name: "client_registration", Label: "OAuth clients that register themselves",
+		{Kind: kindCards, Name: "client_registration", Label: "OAuth clients that register themselves",
 			Options: selectChoices(clientRules, string(v.project.ClientRegistration))},
-		{Kind: "cards", Name: "outbound_calls", Label: "Calls to phone numbers",
+		{Kind: kindCards, Name: "outbound_calls", Label: "Calls to phone numbers",
 			Options: selectChoices(outboundRules, string(v.project.OutboundCalls))},
-		{Kind: "text", Name: "outbound_prefixes", Label: "Prefixes that may be called",
+		{Kind: kindText, Name: "outbound_prefixes", Label: "Prefixes that may be called",
 			Hint: "Such as +49 +43, separated by spaces.", Value: string(v.project.OutboundPrefixes)},
-		{Kind: "text", Name: "recording_quota", Label: "Quota of recordings",
+		{Kind: kindText, Name: "recording_quota", Label: "Quota of recordings",
 			Hint:  "Such as 10 GB, or a number of bytes; 0 for no limit.",
 			Value: fmt.Sprint(v.project.RecordingQuota)},
-		{Kind: "text", Name: "upload_rate", Label: "Uploads per minute",
+		{Kind: kindText, Name: "upload_rate", Label: "Uploads per minute",
 			Hint: "Maximum number of uploads of recordings; 0 for no limit.", Value: fmt.Sprint(v.project.UploadRate)},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}

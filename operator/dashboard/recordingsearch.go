@@ -30,7 +30,7 @@ func (v *visit) recordingFinder() finder {
 		directions = append(directions, choice{Value: name, Title: name})
 	}
 	return v.finder("Name, id, first or last digits", "+1415", "",
-		v.dayFilter("after", "Stored from"), v.dayFilter("before", "Stored until"),
+		v.dayFilter("after", "Stored on or after"), v.dayFilter("before", "Stored on or before"),
 		v.numberFilter("longer", "At least (seconds)"), v.numberFilter("shorter", "Less than (seconds)"),
 		v.choiceFilter("flag", "Audio", "Any", flags), v.choiceFilter("direction", "Direction", "Any", directions),
 		v.textFilter("tag", "Tag", ""),

@@ -91,7 +91,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew 
 	text := written(value)
 	switch {
 	case f.WriteOnly:
-		in.Kind = "secret"
+		in.Kind = kindSecret
 		in.Required = f.Required && isNew
 		if !isNew {
 			in.Hint = words.Sentences(in.Hint, "The current value is never shown. Leave empty to keep it.")
@@ -99,18 +99,18 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew 
 	case f.Mixed:
 		in.setJSON(value, example)
 	case f.Type == "object" && f.Members != nil:
-		in.Kind = "group"
+		in.Kind = kindGroup
 		var inner, shown map[string]json.RawMessage
 		_ = json.Unmarshal(value, &inner) // a value other than an object leaves inner empty
 		_ = json.Unmarshal(example, &shown)
 		in.Members = inputsFor(f.Members, name+".", inner, shown, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
-		in.Kind = "choices"
+		in.Kind = kindChoices
 		in.Ordered = true
 		in.Required = false
 		in.Options = inOrder(f.Items.Enum, listed(value))
 	case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
-		in.Kind = "area"
+		in.Kind = kindArea
 		in.Rows = 4
 		in.Value = strings.Join(listed(value), "\n")
 		in.Hint = words.Sentences(in.Hint, "One per line.")
@@ -121,22 +121,22 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew 
 		}
 
 	case f.Enum != nil:
-		in.Kind = "select"
+		in.Kind = kindSelect
 		in.Options = toChoices(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
 	case f.Type == "boolean" && (f.Nullable || f.Default == nil):
-		in.Kind = "select"
+		in.Kind = kindSelect
 		in.Options = toChoices([]string{"true", "false"}, text, true)
 		in.Options[1].Title, in.Options[2].Title = "Yes", "No"
 	case f.Type == "boolean":
-		in.Kind = "check"
+		in.Kind = kindCheck
 		in.Checked = text == "true"
 		in.Required = false
 	case f.Type == "string" && f.MaxLength > maxLine && f.Format == "":
-		in.Kind = "area"
+		in.Kind = kindArea
 		in.Value = text
 		in.Rows = min(16, 4+f.MaxLength/4000)
 	default:
-		in.Kind = "text"
+		in.Kind = kindText
 		in.Type = "text"
 		in.Value = text
 		in.Min, in.Max = f.Minimum, f.Maximum
@@ -166,7 +166,7 @@ func (i *input) setType(f kinds.Field) {
 
 // setJSON makes an input one for JSON.
 func (i *input) setJSON(value, example json.RawMessage) {
-	i.Kind = "json"
+	i.Kind = kindJSON
 	i.Length = 0
 	i.Value = pretty(value)
 	i.Example = pretty(example)

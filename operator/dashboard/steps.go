@@ -11,9 +11,11 @@ import (
 
 // A step is one of the first tasks in a new project.
 type step struct {
-	Title, URL, Command string
-	Hint                string // what is missing, if the task was begun
-	Done                bool
+	Title   string
+	URL     string // the page for the task
+	Command string // does the same in a shell
+	Hint    string // what is missing, if the task was begun
+	Done    bool
 }
 
 // steps returns the first tasks in a project, and marks those that have been done.
@@ -34,11 +36,19 @@ func (a *projectPages) steps(v *visit) ([]step, error) {
 
 	all := []step{
 		first,
-		{Title: "Register your app as an OAuth client", URL: v.base() + "/clients/new",
+		{
+			Title: "Register your app as an OAuth client",
+			URL:   v.base() + "/clients/new",
 			Command: "selvage client create --project " + id +
-				" --type spa --redirect-uri http://localhost:3000/callback", Done: len(clients.Items) > 0},
-		{Title: "Create an API key for your backend", URL: v.base() + "/keys/new",
-			Command: "selvage key create --project " + id + " --scope Voice", Done: len(keys.Items) > 0},
+				" --type spa --redirect-uri http://localhost:3000/callback",
+			Done: len(clients.Items) > 0,
+		},
+		{
+			Title:   "Create an API key for your backend",
+			URL:     v.base() + "/keys/new",
+			Command: "selvage key create --project " + id + " --scope Voice",
+			Done:    len(keys.Items) > 0,
+		},
 	}
 
 	if a.Recordings != nil {
@@ -46,20 +56,27 @@ func (a *projectPages) steps(v *visit) ([]step, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, step{Title: "Store a recording", URL: v.base() + "/recordings/upload",
-			Command: "selvage recording import --project " + id + " call.wav", Done: len(some.Items) > 0})
+		all = append(all, step{
+			Title:   "Store a recording",
+			URL:     v.base() + "/recordings/upload",
+			Command: "selvage recording import --project " + id + " call.wav",
+			Done:    len(some.Items) > 0,
+		})
 	}
 	return all, nil
 }
 
-// fewSubscribers is the number of subscribers up to which a project is new. Only then does the first
-// step need one who can sign in: the subscribers of some projects get all their tokens from a backend.
+// fewSubscribers is the most subscribers of a new project. In a new project, the first step is done
+// once a subscriber can sign in. Later, nobody may need to, because a backend creates all tokens.
 const fewSubscribers = 10
 
 // subscriberStep returns the task to add a subscriber who can sign in.
 func (a *projectPages) subscriberStep(v *visit) (s step, err error) {
-	s = step{Title: "Add a subscriber", URL: v.base() + "/subscribers/new",
-		Command: "selvage subscriber create --project " + v.project.ID + " --email ada@example.com"}
+	s = step{
+		Title:   "Add a subscriber",
+		URL:     v.base() + "/subscribers/new",
+		Command: "selvage subscriber create --project " + v.project.ID + " --email ada@example.com",
+	}
 	found, err := a.Fabric.Subscribers.List(v.r.Context(), v.project.ID, page.Query{Size: fewSubscribers + 1})
 	if err != nil || len(found.Items) == 0 {
 		return s, err
@@ -68,15 +85,18 @@ func (a *projectPages) subscriberStep(v *visit) (s step, err error) {
 		s.Done = true
 		return s, nil
 	}
+
 	enabled := slices.DeleteFunc(found.Items, func(s fabric.Subscriber) bool { return s.Disabled })
 	if len(enabled) == 0 {
 		return s, nil
 	}
-	if s.Done, err = a.canAnySignIn(v, enabled); err != nil || s.Done {
+	s.Done, err = a.canAnySignIn(v, enabled)
+	if err != nil || s.Done {
 		return s, err
 	}
 
-	s.Hint, s.URL = "No way to sign in yet: send an invitation.", v.base()+"/subscribers"
+	s.Hint = "No way to sign in yet: send an invitation."
+	s.URL = v.base() + "/subscribers"
 	if one := enabled[0]; len(enabled) == 1 {
 		s.URL = v.subscriberRow(one).URL
 		if one.Email != "" {

@@ -23,13 +23,14 @@ func (a *subscriberPages) newSubscriber(v *visit) error {
 func (a *subscriberPages) createSubscriber(v *visit) error {
 	in := newSubscriberInput(v)
 	generated, err := a.generatePassword(v, &in)
-	var s fabric.Subscriber
-	if err == nil {
-		s, err = a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
-	}
 	if err != nil {
 		return a.subscriberFault(v, a.newSubscriberForm(v), err)
 	}
+	s, err := a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
+	if err != nil {
+		return a.subscriberFault(v, a.newSubscriberForm(v), err)
+	}
+
 	if generated != "" {
 		return a.showPassword(v, s, generated)
 	}
@@ -63,18 +64,20 @@ func (a *subscriberPages) saveSubscriber(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	p := a.editSubscriberForm(v, s)
 	if err := v.merge(p.Form.Inputs, p.Form.More); err != nil {
 		return a.subscriberFault(v, p, err)
 	}
 	in := v.subscriberInput(s)
 	generated, err := a.generatePassword(v, &in)
-	if err == nil {
-		_, err = a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, s.ID, in)
-	}
 	if err != nil {
 		return a.subscriberFault(v, p, err)
 	}
+	if _, err := a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, s.ID, in); err != nil {
+		return a.subscriberFault(v, p, err)
+	}
+
 	if generated != "" {
 		return a.showPassword(v, s, generated)
 	}
@@ -159,6 +162,7 @@ func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *su
 			p.Factors = append(p.Factors, factorRowOf(f))
 		}
 	}
+
 	apps, err := a.Fabric.Logins.ListConsents(ctx, v.project.ID, s.ID, page.Query{Size: page.DefaultSize})
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func (a *subscriberPages) editSubscriberForm(v *visit, s fabric.Subscriber) subs
 // comes first.
 func (a *subscriberPages) subscriberInputs(s fabric.Subscriber, passwordHint string) form {
 	text := func(name, label, value, hint string) input {
-		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
+		return input{Kind: kindText, Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
 	}
 	email := text("email", "Email", s.Email, "They sign in with it.")
 	email.Type = "email"
@@ -75,19 +75,19 @@ func (a *subscriberPages) subscriberInputs(s fabric.Subscriber, passwordHint str
 		person[i] = text(f.Name, f.Label, *f.Text(&s.Person), personHints[f.Name])
 	}
 	password := input{
-		Kind:  "secret",
+		Kind:  kindSecret,
 		Name:  "password",
 		Label: "Password",
 		Hint:  words.Sentences(rule, passwordHint),
 	}
 	generate := input{
-		Kind:  "check",
+		Kind:  kindCheck,
 		Name:  "generate",
 		Label: "Generate a password",
 		Hint:  "It is shown once, after you save.",
 	}
 	record := input{
-		Kind:    "select",
+		Kind:    kindSelect,
 		Name:    "record_calls",
 		Label:   "Recording of calls",
 		Options: selectChoices(recordSettings, string(s.RecordCalls)),
@@ -110,7 +110,7 @@ var personHints = map[string]string{
 func forwardingInputs(f fabric.Forwarding) []input {
 	forward := func(name, label, value, hint string) input {
 		return input{
-			Kind:    "text",
+			Kind:    kindText,
 			Type:    "text",
 			Name:    name,
 			Label:   label,
@@ -122,7 +122,7 @@ func forwardingInputs(f fabric.Forwarding) []input {
 	}
 
 	ring := input{
-		Kind:  "text",
+		Kind:  kindText,
 		Type:  "number",
 		Min:   "0",
 		Max:   "60",

@@ -241,7 +241,7 @@ func (a *resourcePages) offerResources(v *visit, f *form) error {
 		in.Suggestions = choices
 		return nil
 	}
-	in.Kind = "select"
+	in.Kind = kindSelect
 	in.Options = append([]choice{{Title: "–", Chosen: in.Value == ""}}, choices...)
 	return nil
 }

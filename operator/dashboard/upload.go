@@ -165,7 +165,7 @@ func (v *visit) aboutFile(err error) string {
 func uploadForm(posted url.Values) form {
 	text := func(name, label, hint string) input {
 		return input{
-			Kind:   "text",
+			Kind:   kindText,
 			Type:   "text",
 			Name:   name,
 			Label:  label,
@@ -176,7 +176,7 @@ func uploadForm(posted url.Values) form {
 	}
 
 	start := input{
-		Kind:  "text",
+		Kind:  kindText,
 		Type:  "datetime-local",
 		Name:  "StartTime",
 		Label: "Start of the call",
@@ -184,7 +184,7 @@ func uploadForm(posted url.Values) form {
 		Value: posted.Get("StartTime"),
 	}
 	direction := input{
-		Kind:    "select",
+		Kind:    kindSelect,
 		Name:    "Direction",
 		Label:   "Direction",
 		Options: toChoices(recordings.Directions, posted.Get("Direction"), true),

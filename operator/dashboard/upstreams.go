@@ -84,22 +84,22 @@ func upstreamInputs(u idp.Upstream) []input {
 	}
 
 	inputs := []input{
-		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: "On the button of the sign-in page.",
+		{Kind: kindText, Type: "text", Name: "name", Label: "Name", Hint: "On the button of the sign-in page.",
 			Value: u.Name, Length: 60, Required: true},
-		{Kind: "text", Type: "url", Name: "issuer", Label: "Issuer", Value: u.Issuer, Length: 2000, Required: true,
+		{Kind: kindText, Type: "url", Name: "issuer", Label: "Issuer", Value: u.Issuer, Length: 2000, Required: true,
 			Hint: "The endpoints are discovered from it.", Example: "https://id.example.com/"},
-		{Kind: "text", Type: "text", Name: "client_id", Label: "Client id", Value: u.ClientID, Length: 500,
+		{Kind: kindText, Type: "text", Name: "client_id", Label: "Client id", Value: u.ClientID, Length: 500,
 			Hint: "The id of this server at the provider.", Required: true},
-		{Kind: "text", Type: "password", Name: "client_secret", Label: "Client secret", Hint: secret, Length: 500},
-		{Kind: "text", Type: "text", Name: "scopes", Label: "Scopes", Value: strings.Join(u.AllScopes(), " ")},
-		{Kind: "check", Name: "enabled", Label: "The sign-in page has the button", Checked: u.Enabled || u.ID == ""},
-		{Kind: "check", Name: "sign_up", Checked: u.SignUp,
+		{Kind: kindText, Type: "password", Name: "client_secret", Label: "Client secret", Hint: secret, Length: 500},
+		{Kind: kindText, Type: "text", Name: "scopes", Label: "Scopes", Value: strings.Join(u.AllScopes(), " ")},
+		{Kind: kindCheck, Name: "enabled", Label: "The sign-in page has the button", Checked: u.Enabled || u.ID == ""},
+		{Kind: kindCheck, Name: "sign_up", Checked: u.SignUp,
 			Label: "People without an account get one, if the project has open registration"},
-		{Kind: "check", Name: "logout", Label: "Signing out here also signs out at the provider", Checked: u.Logout},
+		{Kind: kindCheck, Name: "logout", Label: "Signing out here also signs out at the provider", Checked: u.Logout},
 	}
 
 	for _, field := range idp.UpstreamFields() {
-		inputs = append(inputs, input{Kind: "text", Type: "text", Name: "claim_" + field,
+		inputs = append(inputs, input{Kind: kindText, Type: "text", Name: "claim_" + field,
 			Label: words.Sentences(claimTitles[field], "(claim)"),
 			Value: u.Claims[field], Example: u.Claim(field), Length: 200})
 	}

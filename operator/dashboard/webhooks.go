@@ -110,14 +110,14 @@ func webhookInputs(w fabric.Webhook) []input {
 	}
 
 	inputs := []input{
-		{Kind: "text", Type: "url", Name: "url", Label: "URL", Value: w.URL, Required: true, Focus: true,
+		{Kind: kindText, Type: "url", Name: "url", Label: "URL", Value: w.URL, Required: true, Focus: true,
 			Hint: "Receives each event by POST.", Example: "https://example.com/events"},
-		{Kind: "text", Type: "text", Name: "name", Label: "Name", Value: w.Name, Length: 255,
+		{Kind: kindText, Type: "text", Name: "name", Label: "Name", Value: w.Name, Length: 255,
 			Hint: "Shown in lists.", Example: "CRM"},
-		{Kind: "choices", Name: "events", Label: "Events", Options: events, Hint: "None selected means all events."},
+		{Kind: kindChoices, Name: "events", Label: "Events", Options: events, Hint: "None selected means all events."},
 	}
 	if w.ID != "" {
-		inputs = append(inputs, input{Kind: "check", Name: "enabled", Label: "Deliver events", Checked: w.Enabled})
+		inputs = append(inputs, input{Kind: kindCheck, Name: "enabled", Label: "Deliver events", Checked: w.Enabled})
 	}
 	return inputs
 }
