@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,10 @@ type reader struct {
 // errNoSpool is returned for a file without a complete header, in which nothing was recorded.
 var errNoSpool = errors.New("not a spool")
 
+// errLaterSpool is returned for a spool in a format that this version cannot read. It is kept for
+// the version that wrote it.
+var errLaterSpool = errors.New("a later version of selvage wrote the spool")
+
 // openReader reads the header of a spool, and returns a reader for the entries after it.
 func openReader(file io.ReaderAt) (*reader, calls.RecordedCall, error) {
 	r := &reader{in: bufio.NewReaderSize(io.NewSectionReader(file, 0, 1<<62), 64<<10), sum: firstSum()}
@@ -43,6 +48,10 @@ func (r *reader) header() (call calls.RecordedCall, err error) {
 		return calls.RecordedCall{}, err
 	}
 	if string(start[:]) != magic {
+		whole := !bytes.Contains(start[:], []byte{0}) // a crash can leave zeros
+		if whole && bytes.HasPrefix(start[:], []byte(anyMagic)) {
+			return calls.RecordedCall{}, errLaterSpool
+		}
 		return calls.RecordedCall{}, errNoSpool
 	}
 
@@ -51,7 +60,7 @@ func (r *reader) header() (call calls.RecordedCall, err error) {
 		return calls.RecordedCall{}, err
 	}
 	if e.kind != headerKind || json.Unmarshal(e.payload, &call) != nil || call.Sid == "" {
-		return calls.RecordedCall{}, errNoSpool
+		return calls.RecordedCall{}, errLaterSpool // the block is complete
 	}
 	return call, nil
 }

@@ -247,6 +247,16 @@ func TestSpoolOutlives(t *testing.T) {
 		w.recover(t)
 		w.wantSpools(t, 0)
 	})
+
+	t.Run("of a later version", func(t *testing.T) {
+		w := newWorld(t)
+		spool := []byte(anyMagic + "2\nother blocks")
+		if err := os.WriteFile(filepath.Join(w.dir.Name(), "x"+extension), spool, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.recover(t)
+		w.wantSpools(t, 1)
+	})
 }
 
 // TestRetry shows that a spool is kept until its recording is safe.
