@@ -124,8 +124,7 @@ func listRegistrationTokens(ctx context.Context, a *app, cmd *cobra.Command) ([]
 }
 
 func revokeRegistrationToken(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	_, err := among(ctx, a, cmd, func(projectID string) (struct{}, error) {
-		return struct{}{}, a.Fabric.RegistrationTokens.Revoke(ctx, projectID, args[0])
+	return tryProjects(ctx, a, cmd, func(projectID string) error {
+		return a.Fabric.RegistrationTokens.Revoke(ctx, projectID, args[0])
 	})
-	return err
 }

@@ -181,7 +181,7 @@ func (c gatewayCommands) updateGateway(
 }
 
 func findGateway(ctx context.Context, a *app, cmd *cobra.Command, id string) (resource, error) {
-	r, err := among(ctx, a, cmd, func(projectID string) (fabric.Resource, error) {
+	r, err := searchProjects(ctx, a, cmd, func(projectID string) (fabric.Resource, error) {
 		return a.Fabric.Resources.Find(ctx, projectID, a.gatewayKind(), id)
 	})
 	if err != nil {

@@ -10,11 +10,12 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// An ingestKey is an ingest key in the form that is printed. secret and url are set if it was just
-// created.
+// An ingestKey is an ingest key to print. The secret, and the URL that contains it, are known only
+// for a new key.
 type ingestKey struct {
 	fabric.IngestKey
-	secret, url string
+	secret string
+	url    string
 }
 
 var ingestKeyView = cli.View[ingestKey]{
@@ -97,8 +98,7 @@ func listIngestKeys(ctx context.Context, a *app, cmd *cobra.Command) ([]ingestKe
 }
 
 func revokeIngestKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	_, err := among(ctx, a, cmd, func(projectID string) (struct{}, error) {
-		return struct{}{}, a.Fabric.IngestKeys.Revoke(ctx, projectID, args[0])
+	return tryProjects(ctx, a, cmd, func(projectID string) error {
+		return a.Fabric.IngestKeys.Revoke(ctx, projectID, args[0])
 	})
-	return err
 }

@@ -195,10 +195,9 @@ func endOldKey(ctx context.Context, a *app, _ *cobra.Command, k apiKey) (apiKey,
 }
 
 func revokeKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	_, err := among(ctx, a, cmd, func(projectID string) (struct{}, error) {
-		return struct{}{}, a.Fabric.APIKeys.Revoke(ctx, projectID, args[0])
+	return tryProjects(ctx, a, cmd, func(projectID string) error {
+		return a.Fabric.APIKeys.Revoke(ctx, projectID, args[0])
 	})
-	return err
 }
 
 // keyInput returns the fields of a key that the flags set.

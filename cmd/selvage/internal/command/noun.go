@@ -152,40 +152,52 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 	return found.Items[0], nil
 }
 
-// among finds an item in the project that --project names. Without the flag it searches all
-// projects, because ids are unique.
-func among[T any](
-	ctx context.Context, a *app, cmd *cobra.Command, find func(projectID string) (T, error),
-) (item T, err error) {
+// tryProjects calls do with the project that --project names. Without the flag, it tries one project
+// after the other until do finds the item there. Ids are unique across projects.
+func tryProjects(ctx context.Context, a *app, cmd *cobra.Command, do func(projectID string) error) error {
 	if cmd.Flags().Changed("project") {
 		p, err := a.project(ctx, cmd)
 		if err != nil {
-			return item, err
+			return err
 		}
-		return find(p.ID)
+		return do(p.ID)
 	}
 
 	projects, err := page.Every(ctx, a.Fabric.Projects.List)
 	if err != nil {
-		return item, err
+		return err
 	}
 	err = problem.NoSuch("project")
 	for _, p := range projects {
-		item, err = find(p.ID)
+		err = do(p.ID)
 		if first := problem.First(err); first == nil || first.Kind != problem.NotFound {
-			return item, err
+			return err
 		}
 	}
+	return err
+}
+
+// searchProjects returns the item that find returns for the first project with it; see tryProjects.
+func searchProjects[T any](
+	ctx context.Context, a *app, cmd *cobra.Command, find func(projectID string) (T, error),
+) (item T, err error) {
+	err = tryProjects(ctx, a, cmd, func(projectID string) error {
+		var err error
+		item, err = find(projectID)
+		return err
+	})
 	return item, err
 }
 
 // A finder finds an item in a project by its id.
 type finder[T any] func(ctx context.Context, projectID, id string) (T, error)
 
-// inAnyProject returns the find function of a noun whose items belong to projects; see among.
+// inAnyProject returns the find function of a noun whose items belong to projects; see tryProjects.
 func inAnyProject[T any](find func(a *app) finder[T]) func(context.Context, *app, *cobra.Command, string) (T, error) {
 	return func(ctx context.Context, a *app, cmd *cobra.Command, id string) (T, error) {
-		return among(ctx, a, cmd, func(projectID string) (T, error) { return find(a)(ctx, projectID, id) })
+		return searchProjects(ctx, a, cmd, func(projectID string) (T, error) {
+			return find(a)(ctx, projectID, id)
+		})
 	}
 }
 

@@ -174,7 +174,7 @@ var accessView = cli.View[recordings.Access]{
 }
 
 func (c recordingCommands) listAccesses(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	r, err := among(ctx, a, cmd, func(projectID string) (recordings.Recording, error) {
+	r, err := searchProjects(ctx, a, cmd, func(projectID string) (recordings.Recording, error) {
 		return a.Store.FindRecording(ctx, recordings.Owner{ProjectID: projectID}, args[0])
 	})
 	if err != nil {

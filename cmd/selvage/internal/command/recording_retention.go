@@ -69,10 +69,9 @@ flags describe counts, too.`
 	ls := n.listCommand("list", "List the rules of a project")
 	remove := cli.Command("remove ID", "Remove a rule", c.withMedia(
 		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-			_, err := among(ctx, a, cmd, func(projectID string) (struct{}, error) {
-				return struct{}{}, a.Recordings.Retention().Delete(ctx, projectID, args[0])
+			return tryProjects(ctx, a, cmd, func(projectID string) error {
+				return a.Recordings.Retention().Delete(ctx, projectID, args[0])
 			})
-			return err
 		}))
 	addProject(add, ls, preview, remove)
 	return cli.Noun("retention", "Rules that say how long recordings are kept", add, ls, preview, remove)

@@ -111,7 +111,7 @@ func listResources(ctx context.Context, a *app, cmd *cobra.Command) ([]resource,
 }
 
 func findResource(ctx context.Context, a *app, cmd *cobra.Command, id string) (resource, error) {
-	t, err := among(ctx, a, cmd, func(projectID string) (fabric.Thing, error) {
+	t, err := searchProjects(ctx, a, cmd, func(projectID string) (fabric.Thing, error) {
 		return a.Fabric.Resources.FindThing(ctx, projectID, id)
 	})
 	if err != nil {

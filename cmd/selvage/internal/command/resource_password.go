@@ -32,7 +32,7 @@ func (c *commands) passwordCommand() *cobra.Command {
 	return n.command("password ID",
 		"Generate a password for the phones of a SIP endpoint; it replaces the previous one",
 		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (fabric.SIPAccount, error) {
-			return among(ctx, a, cmd, func(projectID string) (fabric.SIPAccount, error) {
+			return searchProjects(ctx, a, cmd, func(projectID string) (fabric.SIPAccount, error) {
 				return a.Fabric.Endpoints.NewPassword(ctx, projectID, args[0])
 			})
 		})

@@ -52,22 +52,25 @@ func (c *commands) ringCommand() *cobra.Command {
 	}
 	ls := n.listCommand("list", "List the keys that sign and seal")
 	rotate := cli.Command("rotate [USE]", "Activate the next key", c.with(c.rotateRing))
-	rotate.Long = `Activate the next key of a use (RS256, ES256, PS256, EdDSA or seal; default all), once it has been
-published long enough to be known to every verifier. What the previous key signed or sealed stays valid.
-A running server does this by itself: see keys.signing_rotation and keys.sealing_rotation.`
+	rotate.Long = `Replace the current signing or sealing key with the next one. USE is RS256, ES256, PS256, EdDSA or
+seal; without it, all keys are rotated. A key can be activated once it has been published long enough
+for every verifier to know it. Everything that the previous key signed or sealed stays valid.
+
+A running server rotates keys by itself: see keys.signing_rotation and keys.sealing_rotation.`
 	rotate.Flags().Bool("now", false,
 		"do not wait until verifiers know the key; they may reject tokens until they fetch the keys again")
+
 	retire := cli.Command("retire KID", "Revoke a key and everything it signed or sealed, immediately",
 		c.with(c.retireKey))
-	retire.Long = `Revoke a key that may be known to others. Everything it signed or sealed is rejected everywhere
-within two seconds, and the next key takes over. A verifier with a cached copy of the JWKS accepts its
-tokens until the copy expires, at most five minutes.`
+	retire.Long = `Revoke a key that may have leaked. Within two seconds, all nodes reject everything it signed or
+sealed, and the next key takes over. A verifier with a cached copy of the JWKS accepts tokens of the key
+until the copy expires, after at most five minutes.`
 	cli.AddYes(retire)
 	return cli.Noun("ring", "The key ring: keys that sign and seal tokens", ls, rotate, retire)
 }
 
-// rotateRing rotates the keys of every use that can be rotated now. It returns an error if a use
-// cannot be rotated yet.
+// rotateRing rotates the key of the given use, or of all uses. It prints the keys that are now
+// active, and returns an error for each use that cannot be rotated yet.
 func (c *commands) rotateRing(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	uses := keys.Uses()
 	if len(args) > 0 {

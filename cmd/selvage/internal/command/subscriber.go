@@ -150,7 +150,7 @@ func (c subscriberCommands) createSubscriber(
 // Different projects may have different subscribers with the same address or reference.
 func findSubscriber(ctx context.Context, a *app, cmd *cobra.Command, id string) (fabric.Subscriber, error) {
 	if !strings.Contains(id, "@") {
-		s, err := among(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
+		s, err := searchProjects(ctx, a, cmd, func(projectID string) (fabric.Subscriber, error) {
 			return a.Fabric.Subscribers.Find(ctx, projectID, id)
 		})
 		if !errors.Is(err, problem.NotFound) {

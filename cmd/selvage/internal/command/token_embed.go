@@ -111,7 +111,7 @@ func (a *app) embedKeys(ctx context.Context, projectID string) ([]embedKey, erro
 
 // findEmbed returns the embed key with this id. Without --project it searches all projects.
 func findEmbed(ctx context.Context, a *app, cmd *cobra.Command, id string) (embedKey, error) {
-	return among(ctx, a, cmd, func(projectID string) (embedKey, error) {
+	return searchProjects(ctx, a, cmd, func(projectID string) (embedKey, error) {
 		keys, err := a.embedKeys(ctx, projectID)
 		if err != nil {
 			return embedKey{}, err

@@ -64,16 +64,16 @@ var upstreamView = cli.View[idp.Upstream]{
 }
 
 // formatClaimNames returns the claims of an upstream provider in the form that --claim accepts.
-func formatClaimNames(u idp.Upstream) (all []string) {
-	for _, name := range slices.Sorted(maps.Keys(u.Claims)) {
-		all = append(all, name+"="+u.Claims[name])
+func formatClaimNames(u idp.Upstream) (pairs []string) {
+	for _, field := range slices.Sorted(maps.Keys(u.Claims)) {
+		pairs = append(pairs, field+"="+u.Claims[field])
 	}
-	return all
+	return pairs
 }
 
 var findUpstream = inAnyProject(func(a *app) finder[idp.Upstream] { return a.IDP.Upstreams.Find })
 
-// upstreamCommands implements the commands for upstream providers.
+// upstreamCommands builds the commands for upstream providers.
 type upstreamCommands struct{ *commands }
 
 func (c upstreamCommands) command() *cobra.Command {
@@ -90,36 +90,32 @@ func (c upstreamCommands) command() *cobra.Command {
 	update := n.changeCommand("update ID", "Update an upstream provider: only the given flags change it",
 		c.updateUpstream)
 	remove := n.deleteCommand("delete ID", "Delete an upstream provider",
-		func(u idp.Upstream) (what, name string) {
-			return "This deletes the upstream provider " + u.Name +
-				". Its accounts are no longer linked with subscribers.", u.Name
-		},
-		func(ctx context.Context, a *app, u idp.Upstream) error {
-			return a.IDP.Upstreams.Delete(ctx, u.ProjectID, u.ID)
-		})
-
-	for _, cmd := range []*cobra.Command{create, update} {
-		f := cmd.Flags()
-		f.String("name", "", "`name` on the button of the sign-in page")
-		f.String("issuer", "", "`URL` of the provider, from which its endpoints are discovered")
-		f.String("client-id", "", "`id` of this server at the provider")
-		f.Bool("client-secret-stdin", false, "read the client secret from stdin")
-		f.StringSlice("scope", nil, "`scope` to request; repeatable (default openid, email, profile)")
-		f.StringSlice("claim", nil, "`field=claim` if the provider has another claim for email, email_verified, "+
-			"first_name or last_name; repeatable")
-		f.Bool("sign-up", false, "create an account for people without one, if the project has open registration")
-		f.Bool("logout", false, "signing out here also signs out at the provider")
-		f.Bool("enabled", true, "show the button; =false hides it")
-	}
-
+		warnUpstreamDeletion, deleteUpstream)
+	addUpstreamFlags(create)
+	addUpstreamFlags(update)
 	addProject(create, ls, show, update, remove)
 	return cli.Noun("upstream", "Upstream providers: other OpenID providers to sign in with", create, ls, show, update,
 		remove)
 }
 
-// upstreamInput returns the fields of an upstream provider that the flags set.
-func (c upstreamCommands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInput, err error) {
-	in = idp.UpstreamInput{
+func addUpstreamFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.String("name", "", "`name` on the button of the sign-in page")
+	f.String("issuer", "", "`URL` of the provider, from which its endpoints are discovered")
+	f.String("client-id", "", "`id` of this server at the provider")
+	f.Bool("client-secret-stdin", false, "read the client secret from stdin")
+	f.StringSlice("scope", nil, "`scope` to request; repeatable (default openid, email, profile)")
+	f.StringSlice("claim", nil, "`field=claim` if the provider has another claim for email, email_verified, "+
+		"first_name or last_name; repeatable")
+	f.Bool("sign-up", false, "create an account for people without one, if the project has open registration")
+	f.Bool("logout", false, "signing out here also signs out at the provider")
+	f.Bool("enabled", true, "show the button; =false hides it")
+}
+
+// readInput returns the fields of an upstream provider that the flags set. It reads the client secret
+// from stdin if the flags ask for it.
+func (c upstreamCommands) readInput(cmd *cobra.Command) (idp.UpstreamInput, error) {
+	in := idp.UpstreamInput{
 		Name:     cli.Text(cmd, "name"),
 		Issuer:   cli.Text(cmd, "issuer"),
 		ClientID: cli.Text(cmd, "client-id"),
@@ -129,17 +125,12 @@ func (c upstreamCommands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInpu
 		Enabled:  cli.Bool(cmd, "enabled"),
 	}
 	if pairs := cli.Texts(cmd, "claim"); pairs != nil {
-		claims := make(map[string]string)
-		for _, pair := range *pairs {
-			name, claim, ok := strings.Cut(pair, "=")
-			if !ok {
-				return in, cli.Usagef("--claim: %q is not field=claim", pair)
-			}
-			claims[name] = claim
+		claims, err := parseClaimNames(*pairs)
+		if err != nil {
+			return in, err
 		}
 		in.Claims = &claims
 	}
-
 	if fromStdin, _ := cmd.Flags().GetBool("client-secret-stdin"); fromStdin {
 		secret, err := c.Env.ReadSecret("client secret")
 		if err != nil {
@@ -150,10 +141,23 @@ func (c upstreamCommands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInpu
 	return in, nil
 }
 
+// parseClaimNames parses the values of --claim: pairs of a field and the provider's claim for it.
+func parseClaimNames(pairs []string) (map[string]string, error) {
+	claims := make(map[string]string)
+	for _, pair := range pairs {
+		field, claim, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, cli.Usagef("--claim: %q is not field=claim", pair)
+		}
+		claims[field] = claim
+	}
+	return claims, nil
+}
+
 func (c upstreamCommands) createUpstream(
 	ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project,
 ) (idp.Upstream, error) {
-	in, err := c.upstreamInput(cmd)
+	in, err := c.readInput(cmd)
 	if err != nil {
 		return idp.Upstream{}, err
 	}
@@ -163,9 +167,18 @@ func (c upstreamCommands) createUpstream(
 func (c upstreamCommands) updateUpstream(
 	ctx context.Context, a *app, cmd *cobra.Command, u idp.Upstream,
 ) (idp.Upstream, error) {
-	in, err := c.upstreamInput(cmd)
+	in, err := c.readInput(cmd)
 	if err != nil {
 		return u, err
 	}
 	return a.IDP.Upstreams.Update(ctx, u.ProjectID, u.ID, in)
+}
+
+func warnUpstreamDeletion(u idp.Upstream) (what, name string) {
+	what = "This deletes the upstream provider " + u.Name + ". Its accounts are no longer linked with subscribers."
+	return what, u.Name
+}
+
+func deleteUpstream(ctx context.Context, a *app, u idp.Upstream) error {
+	return a.IDP.Upstreams.Delete(ctx, u.ProjectID, u.ID)
 }
