@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -32,39 +31,14 @@ func (s *Snapshot) Schema(ctx context.Context) (version int64, err error) {
 	return version, nil
 }
 
-// identities maps tables without a primary key to the columns that identify their rows.
-var identities = map[string][]string{
-	"audit":          {"lane", "seq", "id"},
-	"dark_logos":     {"project_id", "client_id"},
-	"logos":          {"project_id", "client_id"},
-	"operator_roles": {"operator_id", "project_id"},
-}
-
-// identityColumns returns the columns that identify the rows of a table.
-func identityColumns(t database.Table) []string {
-	if len(t.Key) > 0 {
-		return t.Key
+// MasterKey returns the fingerprint of the newest master key, or "" if it was never replaced.
+func (s *Snapshot) MasterKey(ctx context.Context) (fingerprint string, err error) {
+	err = s.Row(ctx, `SELECT COALESCE(MAX(fingerprint), '') FROM master_keys
+		WHERE generation = (SELECT MAX(generation) FROM master_keys)`).Scan(&fingerprint)
+	if err != nil {
+		return "", fmt.Errorf("reading the newest master key: %w", err)
 	}
-	return identities[t.Name]
-}
-
-// quoted formats the names of columns for a query.
-func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
-
-// Rows returns the rows of a table, ordered by the columns that identify them. Each row is valid only
-// until the next one.
-func (s *Snapshot) Rows(ctx context.Context, t database.Table) iter.Seq2[Row, error] {
-	query := `SELECT ` + quoted(t.Names()) + ` FROM "` + t.Name + `" ORDER BY ` + ordering(t)
-	return func(yield func(Row, error) bool) {
-		stopped := false
-		err := s.rows(ctx, t, query, func(r Row) bool {
-			stopped = !yield(r, nil)
-			return !stopped
-		})
-		if err != nil && !stopped {
-			yield(nil, fmt.Errorf("reading table %s: %w", t.Name, err))
-		}
-	}
+	return fingerprint, nil
 }
 
 // Count returns the number of rows in tables.
@@ -79,36 +53,24 @@ func (s *Snapshot) Count(ctx context.Context, tables []database.Table) (rows int
 	return rows, nil
 }
 
-// ordering returns the columns that identify a row, with NULL replaced by the empty text.
-func ordering(t database.Table) string {
-	var columns []string
-	for _, name := range identityColumns(t) {
-		column := `"` + name + `"`
-		if len(t.Key) == 0 && !isInteger(t, name) {
-			column = `COALESCE(` + column + `, '')`
-		}
-		columns = append(columns, column)
-	}
-	return strings.Join(columns, ", ")
-}
-
-// isInteger reports whether a column of a table holds numbers.
-func isInteger(t database.Table, column string) bool {
-	for _, c := range t.Columns {
-		if c.Name == column {
-			return c.Integer
+// Rows returns the rows of a table, ordered by the columns that identify them. Each row is valid only
+// until the next one.
+func (s *Snapshot) Rows(ctx context.Context, t database.Table) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		err := s.scanRows(ctx, t, func(r Row) bool { return yield(r, nil) })
+		if err != nil {
+			yield(nil, fmt.Errorf("reading table %s: %w", t.Name, err))
 		}
 	}
-	return false
 }
 
-// rows calls do for each row of a query until do returns false. It reuses the row.
-func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do func(Row) bool) (err error) {
-	found, err := s.Query(ctx, query)
+// scanRows calls do for each row of a table until do returns false. It reuses the row.
+func (s *Snapshot) scanRows(ctx context.Context, t database.Table, do func(Row) bool) error {
+	found, err := s.Query(ctx, `SELECT `+quoted(t.Names())+` FROM "`+t.Name+`" ORDER BY `+ordering(t))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, found.Close()) }()
+	defer found.Close()
 
 	row := make(Row, len(t.Columns))
 	dest := make([]any, len(row))
@@ -151,14 +113,47 @@ func checkType(column database.Column, value any) error {
 	return nil
 }
 
-// MasterKey returns the fingerprint of the newest master key, or "" if it was never replaced.
-func (s *Snapshot) MasterKey(ctx context.Context) (fingerprint string, err error) {
-	err = s.Row(ctx, `SELECT COALESCE(MAX(fingerprint), '') FROM master_keys
-		WHERE generation = (SELECT MAX(generation) FROM master_keys)`).Scan(&fingerprint)
-	if err != nil {
-		return "", fmt.Errorf("reading the newest master key: %w", err)
+// quoted formats the names of columns for a query.
+func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
+
+// ordering returns the columns that identify a row, for ORDER BY. SQLite and PostgreSQL sort NULL
+// differently, so NULL counts as the empty text.
+func ordering(t database.Table) string {
+	var columns []string
+	for _, name := range identityColumns(t) {
+		column := `"` + name + `"`
+		if len(t.Key) == 0 && !isInteger(t, name) {
+			column = `COALESCE(` + column + `, '')`
+		}
+		columns = append(columns, column)
 	}
-	return fingerprint, nil
+	return strings.Join(columns, ", ")
+}
+
+// identities maps tables without a primary key to the columns that identify their rows.
+var identities = map[string][]string{
+	"audit":          {"lane", "seq", "id"},
+	"dark_logos":     {"project_id", "client_id"},
+	"logos":          {"project_id", "client_id"},
+	"operator_roles": {"operator_id", "project_id"},
+}
+
+// identityColumns returns the columns that identify the rows of a table.
+func identityColumns(t database.Table) []string {
+	if len(t.Key) > 0 {
+		return t.Key
+	}
+	return identities[t.Name]
+}
+
+// isInteger reports whether a column of a table holds numbers.
+func isInteger(t database.Table, column string) bool {
+	for _, c := range t.Columns {
+		if c.Name == column {
+			return c.Integer
+		}
+	}
+	return false
 }
 
 // A StoredMedium is the file of a recording, as its row describes it.
