@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -103,18 +104,28 @@ func instantOrNil(t time.Time) *string {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// mos estimates the mean opinion score with the E-model (ITU-T G.107) for Opus. It considers only
-// delay and loss.
+// mos estimates the mean opinion score with the E-model (ITU-T G.107). It considers only delay and
+// loss, and approximates their effects as monitoring tools for calls usually do.
 func (r Record) mos() float64 {
-	delay := milliseconds(r.RoundTrip)/2 + 2*milliseconds(r.Jitter) + 20
-	loss := 100 * float64(r.Lost) / float64(r.Received+r.Lost)
-	rating := 93.2 - delay/40
-	if delay > 160 {
-		rating = 93.2 - (delay-120)/10
+	const (
+		bestRating     = 93.2 // the E-model's rating factor R for its default parameters
+		frame          = 20   // milliseconds of a packet of Opus
+		ratingPerLoss  = 2.5  // per percent of lost packets
+		noticeable     = 160  // milliseconds of delay after which people begin to interrupt each other
+		jitterBuffered = 2    // the jitter buffer holds about twice the jitter
+	)
+
+	delay := milliseconds(r.RoundTrip)/2 + jitterBuffered*milliseconds(r.Jitter) + frame
+	rating := bestRating - delay/40
+	if delay > noticeable {
+		rating = bestRating - (delay-120)/10 // continues the line above, but is steeper
 	}
-	rating = min(max(rating-2.5*loss, 0), 100)
+	loss := 100 * float64(r.Lost) / float64(r.Received+r.Lost)
+	rating = min(max(rating-ratingPerLoss*loss, 0), 100)
+
+	// The score for a rating is defined in annex B of G.107.
 	score := 1 + 0.035*rating + rating*(rating-60)*(100-rating)*7e-6
-	return float64(int(score*100+0.5)) / 100
+	return math.Round(score*100) / 100
 }
 
 // EventOf returns the name of the webhook event for s.
