@@ -31,15 +31,19 @@ func (r *tap) Packet(p calls.Packet) {
 
 func (r *tap) Clock(_ calls.Kind, _ uint32, wall time.Time) { r.clocks <- wall }
 
-func TestRecord(t *testing.T) {
-	e := newEngine(t)
+// recorded returns a client whose media is recorded by a tap. No other client hears it.
+func recorded(t *testing.T) (*client, *tap) {
+	t.Helper()
 	c := newClient(t, setup{}, "audio")
-	c.call(e)
+	c.call(newEngine(t))
 	c.connected()
 	r := newTap()
 	c.leg.Record(r)
+	return c, r
+}
 
-	// A leg without a link is recorded, too.
+func TestRecord(t *testing.T) {
+	c, r := recorded(t)
 	p := await(t, c.parts[0], "recorded", r.packets)
 	if p.Kind != calls.Audio {
 		t.Errorf("the kind of the recorded packet is %s, want %s", p.Kind, calls.Audio)
@@ -56,7 +60,12 @@ func TestRecord(t *testing.T) {
 	if p.Time == 0 {
 		t.Error("the recorded packet has no timestamp")
 	}
+}
 
+// TestRecordClock shows that a tap learns the wall clock time of the client's sender reports.
+func TestRecordClock(t *testing.T) {
+	c, r := recorded(t)
+	p := await(t, c.parts[0], "recorded", r.packets)
 	wall := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	const ntp = 4_004_413_200 << 32 // the same time in seconds since 1900
 	report := &rtcp.SenderReport{SSRC: p.SSRC, NTPTime: ntp, RTPTime: p.Time}
@@ -69,7 +78,11 @@ func TestRecord(t *testing.T) {
 	case <-time.After(deadline):
 		t.Error("Clock was not called")
 	}
+}
 
+// TestRecordMuted shows that the media of a muted client is not recorded.
+func TestRecordMuted(t *testing.T) {
+	c, r := recorded(t)
 	c.leg.Mute(calls.Audio, true)
 	link(c, c)
 	c.hears(c.parts[0], "muted")

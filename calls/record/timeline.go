@@ -32,29 +32,39 @@ func (t *timeline) add(e *entry) bool {
 	if !ok {
 		return false
 	}
-	base := e.at.Microseconds() - toMicros(p.rtp, t.tracker.clock)
 
-	age := e.at - t.opened
 	if t.tracker.started {
 		t.segments = append(t.segments, segment{clock: t.tracker.clock})
 	}
-
 	s := &t.segments[len(t.segments)-1]
-	if t.tracker.started || age >= windowLength || t.tracker.leapt && age >= minWindow {
-		w := window{rtp: p.rtp, base: base, leap: t.tracker.leapt}
-		if w.leap {
-			w.rtp = min(w.rtp, t.tracker.before+1) // this packet may have overtaken others
-		}
-		if n := len(s.windows); n > 0 {
-			w.rtp = max(w.rtp, s.windows[n-1].rtp) // the packet may be late
-		}
-		s.windows = append(s.windows, w)
+	base := e.at.Microseconds() - toMicros(p.rtp, t.tracker.clock)
+	if t.opensWindow(e.at) {
+		t.openWindow(s, p.rtp, base)
 		t.opened = e.at
 	}
 
 	w := &s.windows[len(s.windows)-1]
 	w.base = min(w.base, base)
 	return true
+}
+
+// opensWindow reports whether the packet that the tracker placed last, which arrived at the given
+// time, opens a window.
+func (t *timeline) opensWindow(at time.Duration) bool {
+	age := at - t.opened
+	return t.tracker.started || age >= windowLength || t.tracker.leapt && age >= minWindow
+}
+
+// openWindow adds a window to a segment. Its first packet has the given timestamp and base.
+func (t *timeline) openWindow(s *segment, rtp, base int64) {
+	w := window{rtp: rtp, base: base, leap: t.tracker.leapt}
+	if w.leap {
+		w.rtp = min(w.rtp, t.tracker.before+1) // the packet may have overtaken others
+	}
+	if n := len(s.windows); n > 0 {
+		w.rtp = max(w.rtp, s.windows[n-1].rtp) // the packet may be late
+	}
+	s.windows = append(s.windows, w)
 }
 
 // report records a sender report.

@@ -54,9 +54,10 @@ type Section struct {
 	Reduced    bool // reduced-size RTCP (RFC 5506)
 	Bandwidth  int  // the maximum rate that the author receives, in kbit/s; 0 is unlimited
 
-	Ufrag, Password string
-	Fingerprint     Fingerprint
-	Setup           string // active, passive or actpass (RFC 8842)
+	Ufrag       string // ICE username fragment
+	Password    string // ICE password
+	Fingerprint Fingerprint
+	Setup       string // active, passive or actpass (RFC 8842)
 
 	// These fields describe the source that the author of the description sends in this section.
 	SSRC   uint32
@@ -120,7 +121,8 @@ type Extension struct {
 
 // A Fingerprint identifies a certificate (RFC 8122), such as sha-256 and 4A:AD:….
 type Fingerprint struct {
-	Hash, Value string
+	Hash  string
+	Value string
 }
 
 // A Candidate is an address at which the author of the description can be reached.
@@ -165,17 +167,13 @@ func (s *Section) Extension(uri string) uint8 {
 // Sort moves audio sections to the front. If an offer begins with video, the stock SDK swaps its
 // sections and expects the answer in the new order.
 func (d *Description) Sort() {
-	slices.SortStableFunc(d.Sections, func(a, b Section) int {
-		switch {
-		case a.Kind == b.Kind:
+	rank := func(s Section) int {
+		if s.Kind == Audio {
 			return 0
-		case a.Kind == Audio:
-			return -1
-		case b.Kind == Audio:
-			return 1
 		}
-		return 0
-	})
+		return 1
+	}
+	slices.SortStableFunc(d.Sections, func(a, b Section) int { return rank(a) - rank(b) })
 }
 
 // is reports whether the codec has the given name, ignoring case.

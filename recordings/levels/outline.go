@@ -34,13 +34,20 @@ type outliner struct {
 }
 
 func newOutliner(rate, channels int, frames int64) outliner {
-	per := max(1, int64(rate+PixelsPerSecond/2)/PixelsPerSecond)
-	for frames/per*int64(2*channels) > maxData {
-		per *= 2
+	perPixel := max(1, int64(rate+PixelsPerSecond/2)/PixelsPerSecond)
+	for frames/perPixel*int64(2*channels) > maxData {
+		perPixel *= 2
 	}
-	o := outliner{Outline: Outline{Rate: rate, Channels: channels, PerPixel: int(per)}, perPixel: per, left: per}
-	o.Data = make([]int8, 0, (frames/per+1)*int64(2*channels))
-	return o
+	return outliner{
+		Outline: Outline{
+			Rate:     rate,
+			Channels: channels,
+			PerPixel: int(perPixel),
+			Data:     make([]int8, 0, (frames/perPixel+1)*int64(2*channels)),
+		},
+		perPixel: perPixel,
+		left:     perPixel,
+	}
 }
 
 func (o *outliner) add(least, most int) {
@@ -60,15 +67,20 @@ func (o Outline) Scale(perPixel int, frames int64) Outline {
 	}
 	to := Outline{Rate: o.Rate, Channels: o.Channels, PerPixel: perPixel}
 	for first := int64(0); first < frames; first += int64(perPixel) {
-		from, before := first/int64(o.PerPixel), (min(frames, first+int64(perPixel))-1)/int64(o.PerPixel)+1
-		pixels := o.Data[min(2*from*int64(o.Channels), int64(len(o.Data))):min(
-			2*before*int64(o.Channels), int64(len(o.Data)))]
+		last := min(frames, first+int64(perPixel)) - 1
+		pixels := o.pixels(first/int64(o.PerPixel), last/int64(o.PerPixel))
 		for c := range o.Channels {
 			least, most := extremes(pixels, c, o.Channels)
 			to.Data = append(to.Data, least, most)
 		}
 	}
 	return to
+}
+
+// pixels returns the values of the pixels from first to last, as far as they exist.
+func (o Outline) pixels(first, last int64) []int8 {
+	perPixel, all := int64(2*o.Channels), int64(len(o.Data))
+	return o.Data[min(first*perPixel, all):min((last+1)*perPixel, all)]
 }
 
 // extremes returns the lowest and highest sample of a channel in pixels, or silence if pixels is
