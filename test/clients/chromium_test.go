@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -179,7 +180,8 @@ func (b tab) show() {
 	b.Logf("the page at the end (%v): %s", err, text)
 	dir := os.Getenv("SELVAGE_TEST_PICTURES")
 	if picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot()); dir != "" && err == nil {
-		_ = os.WriteFile(dir+"/"+b.Name()+".png", picture, 0o600) // best effort
+		name := fmt.Sprintf("%s/%s-%s.png", dir, path.Base(b.Name()), chromedp.FromContext(b.ctx).Target.TargetID)
+		_ = os.WriteFile(name, picture, 0o600) // best effort
 	}
 }
 

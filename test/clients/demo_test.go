@@ -75,7 +75,9 @@ func TestDemo(t *testing.T) {
 
 	t.Run("not trusted", func(t *testing.T) {
 		b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
-		b.do(goTo(page), chromedp.Click(chromedp.CSS("#tab-stock")), chromedp.Click(chromedp.CSS("#certificate-run")))
+		b.do(goTo(page))
+		b.chooseStock()
+		b.do(chromedp.Click(chromedp.CSS("#certificate-run")))
 		b.until("what to do",
 			"document.querySelector('#step-certificate .error')?.textContent.includes('selvage ca install')")
 		b.until("the next step to wait", "document.querySelector('#connect-run').disabled")
@@ -160,10 +162,16 @@ func (b tab) readsGuest(text string) {
 	b.picture("demo-chat")
 }
 
+// chooseStock opens the demo's tab with the stock SDK.
+func (b tab) chooseStock() {
+	b.Helper()
+	b.leave("document.querySelector('#tab-stock').click()")
+}
+
 // openStock opens the demo's tab with the stock SDK, and waits until the browser has loaded the SDK.
 func (b tab) openStock() {
 	b.Helper()
-	b.leave("document.querySelector('#tab-stock').click()")
+	b.chooseStock()
 	b.until("the stock SDK", "window.SignalWire")
 }
 
@@ -240,7 +248,7 @@ func TestDemoSDKFromVendor(t *testing.T) {
 	if eval[bool](b, asked) {
 		t.Error("the page loads the stock SDK before its tab is opened")
 	}
-	b.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	b.chooseStock()
 	b.until("what to do", "document.querySelector('#stock-missing:not([hidden])')?.innerText.includes('--demo-sdk')")
 	b.picture("demo-no-sdk")
 
@@ -278,7 +286,8 @@ func TestDemoInFirefox(t *testing.T) {
 					return err
 				}))
 			}
-			b.do(goTo(s.PublicURL+"/demo"), chromedp.Click(chromedp.CSS("#tab-stock")))
+			b.do(goTo(s.PublicURL + "/demo"))
+			b.chooseStock()
 
 			got := eval[string](b, "document.querySelector('#firefox:not([hidden])')?.innerText || ''")
 			if !strings.Contains(got, want) || want == "" && got != "" {
