@@ -138,6 +138,37 @@ func TestDamagedWhenNew(t *testing.T) {
 	}
 }
 
+// An unreadable is a folder whose files open, but cannot be read.
+type unreadable struct{ Storage }
+
+func (u unreadable) Open(name string) (io.ReadCloser, error) {
+	file, err := u.Storage.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return file, file.Close()
+}
+
+// TestUnreadableWhenNew shows that a new archive that cannot be read again stays, since it may be
+// complete, and that the error keeps its cause.
+func TestUnreadableWhenNew(t *testing.T) {
+	id, dir := newKey(t), t.TempDir()
+	folder := openFolder(t, dir)
+	to := []age.Recipient{id.Recipient()}
+	_, err := OpenDir(unreadable{folder}).Create(t.Context(), to, newInstallation().source())
+	if !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Create = %v, want %v", err, os.ErrClosed)
+	}
+
+	backups, err := OpenDir(folder).List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(backups) != 1 {
+		t.Errorf("the directory has the backups %v, want one", backups)
+	}
+}
+
 // TestDamage shows that changes to each kind of entry, and a truncated archive, are found. The
 // damaged archive is encrypted again, so that decryption alone does not reveal the damage.
 func TestDamage(t *testing.T) {

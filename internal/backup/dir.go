@@ -54,7 +54,7 @@ type Report struct {
 }
 
 // Create writes a backup. If the media differs from the rows, but the backup is otherwise complete,
-// the error is a [Mismatch]. If the archive cannot be read back as it was written, Create removes it.
+// the error is a [Mismatch]. If the archive reads back differently, Create removes it.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
 	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
 	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
@@ -111,12 +111,18 @@ func (w *writer) summary(name string, out *counted) Summary {
 }
 
 // checkNew reads a new archive again. If the archive is damaged, checkNew removes it, because it
-// would be taken for the newest backup. The error is not a [Mismatch], since there is no backup.
+// would be taken for the newest backup. The error is not a [Mismatch], since there is no backup. An
+// archive that cannot be read stays, because it may be complete.
 func (d Dir) checkNew(name, want string) error {
-	if err := d.check(name, want); err != nil {
-		return errors.Join(fmt.Errorf("reading the new backup back: %v", err), d.files.Remove(name))
+	err := d.check(name, want)
+	if err == nil {
+		return nil
 	}
-	return nil
+	var mismatch *Mismatch
+	if !errors.As(err, &mismatch) {
+		return fmt.Errorf("reading the new backup back: %w", err)
+	}
+	return errors.Join(fmt.Errorf("reading the new backup back: %v", err), d.files.Remove(name))
 }
 
 // check reads an archive again and compares its SHA-256 with want.
