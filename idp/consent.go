@@ -33,11 +33,12 @@ type ConsentStore interface {
 
 // An App is a client to which a subscriber has consented, or which has a grant from the subscriber.
 type App struct {
-	ClientID, Name string
-	FirstParty     bool
-	Scopes         []string  // scopes of the consent, or of the grant if no consent is needed
-	Since          time.Time // time of the consent or grant
-	OpenURL        string    // URL that starts a login at the client; may be ""
+	ClientID   string
+	Name       string
+	FirstParty bool
+	Scopes     []string  // scopes of the consent, or of the grant if no consent is needed
+	Since      time.Time // time of the consent or grant
+	OpenURL    string    // URL that starts a login at the client; may be ""
 }
 
 // Consents records which rights people have given to apps.

@@ -1,11 +1,15 @@
 package dashboard_test
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 )
@@ -94,4 +98,89 @@ func TestBulkInvalid(t *testing.T) {
 	id := w.newSubscriber(t, "a@example.com")
 	b.post(list, list+"/bulk", url.Values{"do": {"disable"}}).leadsTo(t, list+"?done=noneselected")
 	b.post(list, list+"/bulk", url.Values{"id": {id}, "do": {"burn"}}).wantRefused(t)
+}
+
+// TestBulkLists shows that keys, clients, resources and operators are changed only after a
+// confirmation, and only by operators who may change them. Each request also names a row that it
+// must not change: one of another project or type, or the operator who sends it.
+func TestBulkLists(t *testing.T) {
+	w := newWorld(t)
+	ctx, base := t.Context(), "/dashboard/projects/"+w.one.ID
+	key, foreignKey := w.apiKey(t, w.one.ID), w.apiKey(t, w.two.ID)
+	client, foreignClient := w.client(w.one.ID, "one", idp.SPA).ID, w.client(w.two.ID, "two", idp.SPA).ID
+	room, subscriber := w.room("hall").ID, w.newSubscriber(t, "a@example.com")
+	boss, b := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})
+	other, _ := w.operator("other@example.com", operator.Membership{Role: operator.Viewer})
+	_, viewer := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer})
+
+	isRevoked := func(id string) bool {
+		k, err := w.fabric.APIKeys.Find(ctx, w.one.ID, id)
+		if errors.Is(err, problem.NotFound) {
+			k, err = w.fabric.APIKeys.Find(ctx, w.two.ID, id)
+		}
+		must(t, err)
+		return !k.Revoked.IsZero()
+	}
+	isDeletedClient := func(id string) bool {
+		_, err := w.idp.Clients.Find(ctx, id)
+		must(t, problem.IgnoreNotFound(err))
+		return err != nil
+	}
+	isDeletedResource := func(id string) bool {
+		_, err := w.fabric.Resources.FindThing(ctx, w.one.ID, id)
+		must(t, problem.IgnoreNotFound(err))
+		return err != nil
+	}
+	isDisabled := func(id string) bool {
+		o, err := w.operators.Find(ctx, id)
+		must(t, err)
+		return o.Disabled
+	}
+
+	for _, tt := range []struct {
+		path      string
+		id        string
+		kept      string // id of the row that is not changed
+		notice    string
+		isChanged func(id string) bool
+	}{
+		{base + "/keys", key, foreignKey, "keysrevoked&n=1&refused=0", isRevoked},
+		{base + "/clients", client, foreignClient, "clientsdeleted&n=1&refused=0", isDeletedClient},
+		{base + "/resources", room, subscriber, "resourcesdeleted&n=1&refused=0", isDeletedResource},
+		{"/dashboard/operators", other.ID, boss.ID, "operatorsdisabled&n=1&refused=1", isDisabled},
+	} {
+		form := url.Values{"id": {tt.id, tt.kept}}
+		refused := viewer.post(tt.path, tt.path+"/bulk", form)
+		if refused.StatusCode < 400 {
+			t.Errorf("%s by a viewer, want a refusal", refused)
+		}
+		asked := b.post(tt.path, tt.path+"/bulk", form)
+		asked.wantStatus(t, http.StatusOK)
+		asked.wantText(t, `id="bulk-confirm"`)
+		if tt.isChanged(tt.id) {
+			t.Errorf("%s: the row is changed before the confirmation", tt.path)
+		}
+
+		form.Set("confirm", "yes")
+		confirmed := b.post(tt.path, tt.path+"/bulk", form)
+		confirmed.wantStatus(t, http.StatusSeeOther)
+		if at := confirmed.Header.Get("Location"); !strings.HasSuffix(at, tt.notice) {
+			t.Errorf("%s leads to %s, want %s", confirmed, at, tt.notice)
+		}
+		if !tt.isChanged(tt.id) {
+			t.Errorf("%s: the row is not changed after the confirmation", tt.path)
+		}
+		if tt.isChanged(tt.kept) {
+			t.Errorf("%s: the row that must be kept is changed", tt.path)
+		}
+	}
+}
+
+// apiKey creates an API key of a project, and returns its id.
+func (w *world) apiKey(t *testing.T, projectID string) (id string) {
+	t.Helper()
+	in := fabric.APIKeyInput{Name: new("key"), Scopes: []fabric.Scope{fabric.Voice}}
+	k, _, err := w.fabric.APIKeys.Create(t.Context(), projectID, in, nil)
+	must(t, err)
+	return k.ID
 }
