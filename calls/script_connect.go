@@ -9,16 +9,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A script connects its caller with somebody else in the same way as a side transfers a call. The
-// party that answers takes the place of the script. The rules and caps of forwarding apply, and the
-// script's own account pays for calls through gateways, no matter who called it.
+// connect transfers the caller to the party at an address or phone number, or makes the caller a
+// member of the room there. It returns the result if nobody answers, or if the room refuses the
+// caller. Otherwise, the script has lost control of the call when connect returns.
 //
-// A script can also make its caller a member of a conference room, in the same way as a call moves
-// there.
-
-// connect rings the party at an address or phone number, or makes the caller a member of the room
-// there. It returns the result if nobody answers, or if the room refuses the caller. Otherwise, the
-// script has lost control of the call when connect returns.
+// The rules and caps of forwarding apply. The script's own account pays for calls through gateways,
+// no matter who called the script.
 func (s *script) connect(to string) VerbResult {
 	k := s.call
 	party, route, reason, err := s.plan(to)
@@ -39,6 +35,7 @@ func (s *script) connect(to string) VerbResult {
 		s.ringBack()
 		ringer{k}.ringRoute(route)
 	})
+
 	select {
 	case r := <-failed:
 		return r
@@ -62,6 +59,7 @@ func (s *script) enterRoom(to Party) VerbResult {
 	if err == nil || s.ctx.Err() != nil {
 		return VerbResult{Verb: ConnectVerb}
 	}
+
 	var refused *problem.Error
 	if !errors.As(err, &refused) {
 		return s.cannotConnect(err)
@@ -82,6 +80,7 @@ var roomCauses = map[string]Cause{errRoomFull.Code: UserBusy, errRoomNotOpen.Cod
 func (s *script) plan(text string) (Party, *route, string, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, lookUp)
 	defer cancel()
+
 	p := planner{calls: s.call.calls, project: s.call.project}
 	to, reason, err := p.find(ctx, text)
 	if err != nil || reason != "" {

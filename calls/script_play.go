@@ -37,14 +37,16 @@ func (s *script) play(v Verb) VerbResult {
 
 	s.do(s.answer)
 	s.awaitMedia()
-	over := make(chan struct{})
-	s.do(func() { s.mixer.Play(sound, func() { close(over) }) })
+
+	ended := make(chan struct{})
+	s.do(func() { s.mixer.Play(sound, func() { close(ended) }) })
 	if v.Digits > 0 {
-		r.Digits = s.gather(v, over)
+		r.Digits = s.gather(v, ended)
 		return r
 	}
+
 	select {
-	case <-over:
+	case <-ended:
 	case <-s.ctx.Done():
 	}
 	return r
@@ -59,14 +61,14 @@ func (s *script) awaitMedia() {
 
 // gather returns the digits that the caller presses during a sound or after it. The first digit
 // ends the sound. A # ends the digits and is not part of them, unless the caller presses only #.
-// over is closed when the sound has ended.
-func (s *script) gather(v Verb, over <-chan struct{}) string {
+// ended is closed when the sound has ended.
+func (s *script) gather(v Verb, ended <-chan struct{}) string {
 	wait := digitTime
 	if v.Seconds > 0 {
 		wait = time.Duration(v.Seconds) * time.Second
 	}
 
-	first, ok := s.firstDigit(over, wait)
+	first, ok := s.firstDigit(ended, wait)
 	if !ok {
 		return ""
 	}
@@ -88,11 +90,11 @@ func (s *script) gather(v Verb, over <-chan struct{}) string {
 
 // firstDigit returns the digit that the caller presses during a sound, or at most the duration wait
 // after it. It returns false if there is none.
-func (s *script) firstDigit(over <-chan struct{}, wait time.Duration) (rune, bool) {
+func (s *script) firstDigit(ended <-chan struct{}, wait time.Duration) (rune, bool) {
 	select {
 	case digit := <-s.pressed:
 		return digit, true
-	case <-over:
+	case <-ended:
 		return s.nextDigit(wait)
 	case <-s.ctx.Done():
 		return 0, false

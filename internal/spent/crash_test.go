@@ -136,6 +136,7 @@ func TestFull(t *testing.T) {
 	if err != nil {
 		t.Skipf("there is no full disk: %v", err)
 	}
+
 	part := l.parts[0]
 	good := part.file
 	part.file = full
@@ -146,6 +147,7 @@ func TestFull(t *testing.T) {
 	part.file = good
 	w.refuse(l, "lost")
 	w.use(l, "after", time.Minute)
+
 	again := w.open()
 	w.refuse(again, "before")
 	w.refuse(again, "after")
@@ -186,7 +188,7 @@ func TestMachineCrash(t *testing.T) {
 }
 
 // TestCleanStop shows that all uses are known after the log was closed and the machine has started
-// again, and that no other id counts as used. A mark that is missing or damaged counts as a crash.
+// again, and that no other id counts as used.
 func TestCleanStop(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
@@ -200,6 +202,16 @@ func TestCleanStop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestDamagedMark shows that a mark that is missing or damaged counts as a crash.
+func TestDamagedMark(t *testing.T) {
+	w := newWorld(t)
+	l := w.open()
+	w.use(l, "a", time.Minute)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 
 	for _, text := range []string{"", "closed", "closed never"} {
 		if err := os.WriteFile(filepath.Join(w.dir, markName), []byte(text), 0o600); err != nil {
@@ -209,6 +221,7 @@ func TestCleanStop(t *testing.T) {
 			t.Errorf("with the mark %q, an id that the log does not contain does not count as used", text)
 		}
 	}
+
 	if err := os.Remove(filepath.Join(w.dir, markName)); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func (b *Browsers) New(r *http.Request, name string) (*sessions.Session, error) 
 	s.Options = &sessions.Options{Path: "/"}
 	s.IsNew = true
 
-	id := b.Cookies.read(r, name)
+	id := b.Cookies.Read(r, name)
 	if len(id) != browserIDLength {
 		return s, nil
 	}

@@ -37,23 +37,13 @@ func isLoopbackHost(host string) bool {
 func (c Cookies) make(r *http.Request, name, value string) *http.Cookie {
 	ck := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.secure(r) {
-		ck.Name, ck.Secure = "__Host-"+name, true
+		ck.Name = "__Host-" + name
+		ck.Secure = true
 	}
 	if value == "" {
 		ck.MaxAge = -1
 	}
 	return ck
-}
-
-// read returns a cookie's value, or "" if the cookie is missing or sent twice.
-func (c Cookies) read(r *http.Request, name string) string {
-	if c.secure(r) {
-		name = "__Host-" + name
-	}
-	if found := r.CookiesNamed(name); len(found) == 1 {
-		return found[0].Value
-	}
-	return ""
 }
 
 // Set sets a cookie in the browser that sent r. An empty value deletes the cookie.
@@ -62,7 +52,15 @@ func (c Cookies) Set(w http.ResponseWriter, r *http.Request, name, value string)
 }
 
 // Read returns a cookie's value, or "" if the cookie is missing or sent twice.
-func (c Cookies) Read(r *http.Request, name string) string { return c.read(r, name) }
+func (c Cookies) Read(r *http.Request, name string) string {
+	if c.secure(r) {
+		name = "__Host-" + name
+	}
+	if found := r.CookiesNamed(name); len(found) == 1 {
+		return found[0].Value
+	}
+	return ""
+}
 
 // flowCookie binds a login to the browser that started it.
 const flowCookie = "selvage-flow"
@@ -78,11 +76,19 @@ func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 	return mark
 }
 
+// FlowOf returns the browser's mark, or "" if it has none.
+func (c Cookies) FlowOf(r *http.Request) string {
+	if mark := c.Read(r, flowCookie); len(mark) == len(rand.Text()) {
+		return mark
+	}
+	return ""
+}
+
 // deviceCookie identifies a known device, even long after its user signed out.
 const deviceCookie = "selvage-device"
 
 // Device returns the value set by SetDevice, or "".
-func (c Cookies) Device(r *http.Request) string { return c.read(r, deviceCookie) }
+func (c Cookies) Device(r *http.Request) string { return c.Read(r, deviceCookie) }
 
 // SetDevice sets the device cookie. The browser keeps the cookie for the given time.
 func (c Cookies) SetDevice(w http.ResponseWriter, r *http.Request, value string, kept time.Duration) {
@@ -96,7 +102,7 @@ func (c Cookies) SetDevice(w http.ResponseWriter, r *http.Request, value string,
 const stateCookie = "selvage-state"
 
 // BrowserState returns the value that SetBrowserState has set, or "".
-func (c Cookies) BrowserState(r *http.Request) string { return c.read(r, stateCookie) }
+func (c Cookies) BrowserState(r *http.Request) string { return c.Read(r, stateCookie) }
 
 // SetBrowserState sets the state of a browser's logins, which must reveal nothing about them.
 func (c Cookies) SetBrowserState(w http.ResponseWriter, r *http.Request, value string) {
@@ -106,12 +112,4 @@ func (c Cookies) SetBrowserState(w http.ResponseWriter, r *http.Request, value s
 		ck.SameSite = http.SameSiteNoneMode
 	}
 	http.SetCookie(w, ck)
-}
-
-// FlowOf returns the browser's mark, or "" if it has none.
-func (c Cookies) FlowOf(r *http.Request) string {
-	if mark := c.read(r, flowCookie); len(mark) == len(rand.Text()) {
-		return mark
-	}
-	return ""
 }
