@@ -10,16 +10,26 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// TestTooMany opens more sockets than the limits allow.
-func TestTooMany(t *testing.T) {
-	n := newWorld(t).node(relay.Limits{PerCaller: 2, PerNetwork: 3})
+// TestTooManyOfSubscriber shows that the sockets of a subscriber are limited, whatever its tokens, and
+// that a closed socket makes room for another one.
+func TestTooManyOfSubscriber(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{PerCaller: 2})
 	good := n.seal(nil)
 	first, _ := n.connect(good)
-	n.connect(n.seal(func(t *fabric.Token) { t.ID = uuidOf("d") })) // a second token
+	n.connect(n.seal(func(t *fabric.Token) { t.ID = uuidOf("d") }))
 	third := n.dial()
 	got := third.call("signalwire.connect", authentication(good)+"}")
 	got.wantCode(t, "a third socket of a subscriber", refused)
 
+	_ = first.conn.CloseNow()
+	eventually(t, "room for another socket", func() bool {
+		return third.call("signalwire.connect", authentication(good)+"}").Error == nil
+	})
+}
+
+// TestGuestsAreLimitedApart shows that each guest may have as many sockets as the limit allows.
+func TestGuestsAreLimitedApart(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{PerCaller: 2, PerNetwork: 3})
 	guest := func(id string) string {
 		return n.seal(func(t *fabric.Token) {
 			t.Kind = fabric.Guest
@@ -32,12 +42,12 @@ func TestTooMany(t *testing.T) {
 		n.connect(guest("1"))
 		n.connect(guest("2"))
 	}
+}
 
-	_ = first.conn.CloseNow()
-	eventually(t, "room for another socket", func() bool {
-		return third.call("signalwire.connect", authentication(good)+"}").Error == nil
-	})
-
+// TestTooManyStrangers shows that the sockets of a network that have not authenticated are limited.
+func TestTooManyStrangers(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{PerNetwork: 3})
+	n.connect(n.seal(nil)) // does not count
 	for i := range 3 {
 		if c, status := n.tryDial(); c == nil {
 			t.Fatalf("stranger %d got %d, want a socket", i, status)
