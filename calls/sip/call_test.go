@@ -143,6 +143,7 @@ func TestDigits(t *testing.T) {
 		{"application/dtmf-relay", "Signal=5\r\nDuration=160\r\n", "200"},
 		{"application/dtmf", "#", "200"},
 		{"application/dtmf-relay", "Signal=10\r\n", "200"},
+		{"application/dtmf", "12", "200"}, // two digits, not an event code
 		{"application/dtmf", "hello", "400"},
 		{"text/plain", "5", "415"},
 	} {
@@ -153,7 +154,7 @@ func TestDigits(t *testing.T) {
 		}
 	}
 
-	for _, digit := range "5#*" {
+	for _, digit := range "5#*12" {
 		c.bob.hearsDigit(byte(digit))
 	}
 }

@@ -134,18 +134,13 @@ func (d *dialog) info(r *sip.Request, t *serverTx) {
 }
 
 // digitsByCode contains the digits whose event codes have two digits (RFC 4733, section 3.2). Some
-// phones send these codes in an INFO.
+// phones send these codes in application/dtmf-relay.
 var digitsByCode = map[string]string{"10": "*", "11": "#", "12": "A", "13": "B", "14": "C", "15": "D"}
 
-// infoDigit returns the digit in an INFO, which may contain the digit or its event code.
+// infoDigit returns the digit in an INFO: "5" from "Signal=5" in application/dtmf-relay, or from "5"
+// in application/dtmf. In application/dtmf-relay, the event code of a digit stands for the digit. In
+// application/dtmf, "12" is two digits.
 func infoDigit(r *sip.Request) string {
-	text := infoText(r)
-	return cmp.Or(digitsByCode[text], text)
-}
-
-// infoText returns the text in an INFO that stands for a digit: "5" from "Signal=5" in
-// application/dtmf-relay, or from "5" in application/dtmf.
-func infoText(r *sip.Request) string {
 	h := r.GetHeader("content-type")
 	if h == nil || len(r.Body()) > maxField {
 		return ""
@@ -154,11 +149,18 @@ func infoText(r *sip.Request) string {
 	case "application/dtmf":
 		return strings.TrimSpace(string(r.Body()))
 	case "application/dtmf-relay":
-		for line := range strings.Lines(string(r.Body())) {
-			name, value, _ := strings.Cut(line, "=")
-			if strings.EqualFold(strings.TrimSpace(name), "Signal") {
-				return strings.TrimSpace(value)
-			}
+		signal := signalOf(string(r.Body()))
+		return cmp.Or(digitsByCode[signal], signal)
+	}
+	return ""
+}
+
+// signalOf returns the value in the line "Signal=" of a body in application/dtmf-relay.
+func signalOf(body string) string {
+	for line := range strings.Lines(body) {
+		name, value, _ := strings.Cut(line, "=")
+		if strings.EqualFold(strings.TrimSpace(name), "Signal") {
+			return strings.TrimSpace(value)
 		}
 	}
 	return ""
