@@ -54,14 +54,14 @@ func (m *mixer) Release(media calls.Media) {
 	l.voice.Store(nil)
 }
 
-// put passes the payload of a packet to the mixer. at is its RTP timestamp. Packets in codecs that
-// a mixer cannot decode are dropped.
-func (v *voice) put(codec string, at uint32, payload []byte, now time.Time) {
+// put passes payload, the payload of the packet p, to the mixer. Packets in codecs that a mixer cannot
+// decode are dropped.
+func (v *voice) put(codec string, p packet, payload []byte, now time.Time) {
 	switch codec {
 	case sdp.G722, sdp.PCMU, sdp.PCMA:
-		v.in.put(codec, at, payload)
+		v.in.put(codec, p.time, payload)
 	case sdp.Events:
-		v.keys.put(v.leg, at, payload)
+		v.keys.put(v.leg, p.ssrc, p.time, payload)
 	case sdp.Opus:
 		if v.opus == nil {
 			return
@@ -69,7 +69,7 @@ func (v *voice) put(codec string, at uint32, payload []byte, now time.Time) {
 		v.opus.mu.Lock()
 		defer v.opus.mu.Unlock()
 		if coded := v.opus.encode(payload, now); len(coded) > 0 {
-			v.in.put(sdp.G722, at/opusTicks, coded)
+			v.in.put(sdp.G722, p.time/opusTicks, coded)
 		}
 	}
 }

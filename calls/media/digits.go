@@ -26,6 +26,7 @@ const keys = "0123456789*#ABCD"
 // holds the lock of the client's transport.
 type pressed struct {
 	any  bool
+	ssrc uint32 // stream of the last event
 	last uint32 // timestamp of the last event
 }
 
@@ -33,16 +34,18 @@ type pressed struct {
 // seconds at the clock rate of phones. A packet that seems older belongs to a restarted stream.
 const lateEvent = 48000
 
-// put handles a packet of a telephone event. All packets of an event have the same timestamp, and
-// the first one that arrives counts. Packets of earlier events may arrive late.
-func (p *pressed) put(l *leg, at uint32, payload []byte) {
+// put handles a packet of a telephone event in the stream ssrc. All packets of an event have the same
+// timestamp, and the first one that arrives counts. Packets of earlier events may arrive late. The
+// timestamps of a new stream are not related to those of the earlier stream.
+func (p *pressed) put(l *leg, ssrc, at uint32, payload []byte) {
 	if len(payload) < 4 || int(payload[0]) >= len(keys) {
 		return
 	}
-	if p.any && p.last-at < lateEvent {
+	isSameStream := p.any && p.ssrc == ssrc
+	if isSameStream && p.last-at < lateEvent {
 		return
 	}
-	p.any, p.last = true, at
+	*p = pressed{any: true, ssrc: ssrc, last: at}
 	l.reporter.watcher.Pressed(keys[payload[0]])
 }
 

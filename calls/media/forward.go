@@ -82,7 +82,7 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 	}
 
 	if v := s.leg.voice.Load(); v != nil && s.kind == calls.Audio {
-		v.put(f.names[p.kind], p.time, plain[p.offset:p.end], now)
+		v.put(f.names[p.kind], p, plain[p.offset:p.end], now)
 	}
 	if fan := s.fan.Load(); fan != nil {
 		w.forwardAll(s, *fan, plain, p, now)
