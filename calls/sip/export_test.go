@@ -29,6 +29,27 @@ func (s *Server) TimeOutACKs() {
 	}
 }
 
+// RenewRegistrations makes the registrations at all gateways due.
+func (s *Server) RenewRegistrations() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.registrations {
+		r.next = time.Time{}
+	}
+}
+
+// PendingRegistrations returns the number of registrations that wait for a gateway.
+func (s *Server) PendingRegistrations() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.registrations {
+		if r.pending {
+			n++
+		}
+	}
+	return n
+}
+
 // Transactions returns the number of requests that the server remembers.
 func (s *Server) Transactions() int {
 	s.mu.Lock()

@@ -21,6 +21,7 @@ import (
 const (
 	gatewaysEvery = 10 * time.Second
 	registerFor   = 5 * time.Minute // requested length of a registration
+	maxRegister   = 24 * time.Hour  // the longest length that a gateway may require
 	retryAfter    = time.Minute     // pause after a failed registration
 	registrarFor  = 30 * time.Second
 	reachFor      = 2 * dialFor // time limit for finding a gateway's address and connecting to it
@@ -40,6 +41,7 @@ type enrollment struct {
 	seq         uint32
 	at          netip.AddrPort // the address of the gateway
 	expires     uint64         // requested length of the registration in seconds
+	lengthened  bool           // the pending registration requests a longer length than it did first
 	user        string         // the user in our Contact header; only the gateway knows it
 	next        time.Time      // when to register again
 	until       time.Time      // when the registration expires; zero without a registration
@@ -137,7 +139,10 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 	}
 
 	due := !r.pending && !now.Before(r.next) && waiting[""] < maxAtRegister && waiting[g.ProjectID] < maxOfProject
-	r.pending = r.pending || due
+	if due {
+		r.pending = true
+		r.lengthened = false
+	}
 	s.mu.Unlock()
 	if !due {
 		return
@@ -238,7 +243,8 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 }
 
 // lengthen makes the following REGISTERs request the length that a gateway requires in its answer
-// (RFC 3261, section 10.2.8). It returns false if a different length would not help.
+// (RFC 3261, section 10.2.8). It returns false if a different length would not help, and if the
+// pending registration was lengthened before.
 func (s registrar) lengthen(reg *enrollment, answer *sip.Response) bool {
 	h := answer.GetHeader("min-expires")
 	if h == nil {
@@ -250,11 +256,12 @@ func (s registrar) lengthen(reg *enrollment, answer *sip.Response) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	isLengthened := reg.expires > uint64(registerFor.Seconds())
-	if isLengthened || least <= reg.expires {
+	isUseful := least > reg.expires && least <= uint64(maxRegister.Seconds())
+	if reg.lengthened || !isUseful {
 		return false
 	}
 	reg.expires = least
+	reg.lengthened = true
 	return true
 }
 

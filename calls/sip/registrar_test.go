@@ -35,20 +35,51 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
-// TestLongerRegistration shows that the server registers for longer if a gateway requires this.
+// requires reads a REGISTER, which must request the length before, and requires the length after.
+func (p *phone) requires(before, after string) {
+	p.t.Helper()
+	p.reply(p.registers(before), "423 Interval Too Brief", "Min-Expires: "+after+"\r\n")
+}
+
+// registers returns a REGISTER, which must request a length.
+func (p *phone) registers(length string) message {
+	p.t.Helper()
+	m := p.expect("REGISTER")
+	if got := m.header("Expires"); len(got) != 1 || got[0] != length {
+		p.t.Errorf("the REGISTER has the Expires headers %q, want %s", got, length)
+	}
+	return m
+}
+
+// TestLongerRegistration shows that the server registers for longer if a gateway requires this, also
+// if the gateway later requires even more. The server does so only once for each registration, and
+// for at most a day.
 func TestLongerRegistration(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
-	if err := w.server.ReadGateways(t.Context()); err != nil {
-		t.Fatal(err)
+	begin := func() {
+		t.Helper()
+		w.server.RenewRegistrations()
+		if err := w.server.ReadGateways(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	carrier.reply(carrier.expect("REGISTER"), "423 Interval Too Brief", "Min-Expires: 1800\r\n")
-	again := carrier.expect("REGISTER")
-	if got := again.header("Expires"); len(got) != 1 || got[0] != "1800" {
-		t.Errorf("the second REGISTER has the Expires headers %q, want 1800", got)
-	}
-	carrier.reply(again, "200 OK", "Expires: 1800\r\n")
+	begin()
+	carrier.requires("300", "1800")
+	carrier.reply(carrier.registers("1800"), "200 OK", "Expires: 1800\r\n")
 	eventually(t, "the registration", func() bool { return w.server.Stats().Gateways == 1 })
+
+	begin()
+	carrier.requires("1800", "3600")
+	carrier.requires("3600", "7200")
+	w.logs("refuses the registration")
+	eventually(t, "the failure to be noted", func() bool { return w.server.PendingRegistrations() == 0 })
+
+	begin()
+	carrier.requires("3600", "86401")
+	eventually(t, "the failure to be noted", func() bool { return w.server.PendingRegistrations() == 0 })
+	begin()
+	carrier.registers("3600")
 }
 
 // TestSilentGatewaysHoldUpNothing shows that the server continues to read the list of gateways
