@@ -163,7 +163,8 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 }
 
 // deny counts wrong credentials. After too many of them, it blocks the username on this network, or
-// the whole network. It returns the error for authenticate to return.
+// the whole network. If they cannot be counted, it blocks the whole network. It returns the error for
+// authenticate to return.
 func (s *Server) deny(ctx context.Context, key blockKey, now time.Time) error {
 	network := key.network.String()
 	for _, l := range []struct {
@@ -182,9 +183,10 @@ func (s *Server) deny(ctx context.Context, key blockKey, now time.Time) error {
 		s.blocked.add(l.key, now.Add(wait))
 		if errors.Is(err, problem.RateLimited) {
 			s.log.Warn("too many wrong SIP credentials", "network", network, "for", wait)
-		} else {
-			s.log.Error("counting wrong SIP credentials", "network", network, "error", err)
+			return errSilence
 		}
+		s.blocked.add(blockKey{network: key.network}, now.Add(wait)) // the next guess may use another username
+		s.log.Error("counting wrong SIP credentials", "network", network, "error", err)
 		return errSilence
 	}
 	return errChallenge

@@ -58,9 +58,9 @@ func (s *Server) Transactions() int {
 }
 
 // DenyOnce counts wrong credentials for a username from an address. It reports whether the server
-// then blocks the username there.
-func (s *Server) DenyOnce(ctx context.Context, username string, from netip.Addr) (isBlocked bool) {
+// then blocks the username there, and whether it blocks the whole network.
+func (s *Server) DenyOnce(ctx context.Context, username string, from netip.Addr) (user, network bool) {
 	now, key := time.Now(), blockKey{networkOf(from), username}
 	_ = s.deny(ctx, key, now)
-	return s.blocked.has(key, now)
+	return s.blocked.has(key, now), s.blocked.has(blockKey{network: key.network}, now)
 }

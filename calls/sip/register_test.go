@@ -166,18 +166,23 @@ func TestGuessing(t *testing.T) {
 }
 
 // TestGuessNotCounted shows that wrong credentials block their sender for a moment if they cannot be
-// counted. Otherwise, the limit would not apply while the database is slow.
+// counted, together with the whole network, so that other usernames allow no more guesses. Otherwise,
+// the limits would not apply while the database is slow.
 func TestGuessNotCounted(t *testing.T) {
 	w := newWorld(t)
 	from := netip.MustParseAddr("192.0.2.1")
-	if w.server.DenyOnce(t.Context(), "alice", from) {
-		t.Error("after wrong credentials that were counted, the username is blocked")
+	user, network := w.server.DenyOnce(t.Context(), "alice", from)
+	if user || network {
+		t.Errorf("after counted wrong credentials, the username is blocked: %t, the network: %t, want neither",
+			user, network)
 	}
 
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
-	if !w.server.DenyOnce(late, "bob", from) {
-		t.Error("after wrong credentials that were not counted, the username is not blocked")
+	user, network = w.server.DenyOnce(late, "bob", from)
+	if !user || !network {
+		t.Errorf("after uncounted wrong credentials, the username is blocked: %t, the network: %t, want both",
+			user, network)
 	}
 	w.logs("counting wrong SIP credentials")
 }
