@@ -1,6 +1,10 @@
 package sip_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/selvage/selvage/calls"
+)
 
 // unacknowledged dials the echo, and does not acknowledge the 200. It then ends the call at the
 // server, and returns the 200.
@@ -82,4 +86,31 @@ func TestBYEInsteadOfACK(t *testing.T) {
 			t.Fatalf("after its BYE, the phone got\n%s\nwant 200 until the call has ended, and then 481", response)
 		}
 	}
+}
+
+// An endsAtOnce passes on events, and ends the dialog of each phone whose call is answered, while the
+// call is still beginning.
+type endsAtOnce struct{ calls.Clients }
+
+// Tell implements calls.Clients.
+func (c endsAtOnce) Tell(to calls.Socket, e calls.Event) {
+	c.Clients.Tell(to, e)
+	if e.Kind == calls.Answered {
+		e.Kind, e.Cause = calls.HungUp, calls.NormalClearing
+		c.Clients.Tell(to, e)
+	}
+}
+
+// TestBYEAfterEarlyEnd shows that a phone gets the BYE of a call that ended while it was beginning.
+// As usual, this is after the ACK.
+func TestBYEAfterEarlyEnd(t *testing.T) {
+	w := newWorld(t, func(c *calls.Config) { c.Clients = endsAtOnce{c.Clients} })
+	p := w.newPhone("alice")
+	m := p.dialed("echo")
+	if m.kind() != "200" {
+		t.Fatalf("calling echo returned\n%s\nwant 200", m)
+	}
+	p.hasNoBYE(m)
+	p.acks(m, p.seq-1)
+	p.respond(p.expect("BYE"), "200 OK", "")
 }

@@ -164,13 +164,6 @@ func (d *dialog) hangUp(op calls.Op, c calls.Cause) {
 	}
 }
 
-// isOver reports whether the dialog is over.
-func (d *dialog) isOver() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.over
-}
-
 // finish marks the dialog as over. It returns true only the first time.
 func (d *dialog) finish() bool {
 	d.mu.Lock()

@@ -79,7 +79,7 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 		}
 		return
 	}
-	if d.isOver() { // the phone may have ended the call before it began
+	if d.isGivenUp() { // before the call began, so the call does not know it yet
 		d.hangUp(calls.Hangup, calls.NormalClearing)
 	}
 }
@@ -277,6 +277,14 @@ func (d *dialog) endUnanswered() bool {
 	}
 	d.over = true
 	return true
+}
+
+// isGivenUp reports whether the dialog is over without an answer. A dialog that was answered and has
+// ended may still wait for the ACK, after which the phone gets a BYE.
+func (d *dialog) isGivenUp() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.over && !d.confirmed
 }
 
 // callingWith returns the dialog whose INVITE has the transaction t, or nil.
