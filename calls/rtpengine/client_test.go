@@ -19,6 +19,7 @@ import (
 	"github.com/selvage/selvage/calls/line"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/rtpengine"
+	"github.com/selvage/selvage/test/harness"
 	"github.com/selvage/selvage/test/servers"
 )
 
@@ -51,7 +52,20 @@ func newEngine(t *testing.T) (*rtpengine.Engine, *servers.RTPEngine) {
 			t.Log(daemon.Log())
 		}
 	})
+	waitUntilUp(t, e, 1)
 	return e, daemon
+}
+
+// waitUntilUp waits until n daemons answer. On a busy machine, this may be after the start of the
+// engine.
+func waitUntilUp(t *testing.T, e *rtpengine.Engine, n int) {
+	t.Helper()
+	harness.Eventually(t, deadline, "rtpengines to answer", func() error {
+		if got := e.Up(); got != n {
+			return fmt.Errorf("%d answer, want %d", got, n)
+		}
+		return nil
+	})
 }
 
 // A watcher stores what the engine reports.

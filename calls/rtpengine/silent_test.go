@@ -2,6 +2,7 @@ package rtpengine_test
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/selvage/selvage/calls/line"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/rtpengine"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/test/servers"
 )
 
@@ -22,22 +24,35 @@ type deafDaemon struct {
 
 func newDeafDaemon(t *testing.T) deafDaemon {
 	t.Helper()
-	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var group sync.WaitGroup
-	t.Cleanup(func() {
-		_ = conn.Close()
-		group.Wait()
-	})
+	conn := newSocket(t)
 	d := deafDaemon{
 		address: conn.LocalAddr().String(),
 		pinged:  make(chan struct{}, 1),
 		called:  make(chan struct{}, 1),
 	}
-	group.Go(func() { d.listen(conn) })
+	d.answerOn(t, conn)
 	return d
+}
+
+// newSocket returns a socket, at which nothing answers yet. It is closed at the end of the test.
+func newSocket(t *testing.T) *net.UDPConn {
+	t.Helper()
+	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// answerOn answers on conn until the end of the test.
+func (d deafDaemon) answerOn(t *testing.T, conn *net.UDPConn) {
+	var group sync.WaitGroup
+	t.Cleanup(func() {
+		_ = conn.Close()
+		group.Wait()
+	})
+	group.Go(func() { d.listen(conn) })
 }
 
 // listen receives requests until conn is closed.
@@ -66,8 +81,16 @@ func (d deafDaemon) listen(conn *net.UDPConn) {
 	}
 }
 
-// engineOf returns an engine for daemons. It is closed at the end of the test.
+// engineOf returns an engine for daemons, all of which answer. It is closed at the end of the test.
 func engineOf(t *testing.T, addresses ...string) *rtpengine.Engine {
+	t.Helper()
+	e := start(t, addresses...)
+	waitUntilUp(t, e, len(addresses))
+	return e
+}
+
+// start returns an engine for daemons, which may not answer yet. It is closed at the end of the test.
+func start(t *testing.T, addresses ...string) *rtpengine.Engine {
 	t.Helper()
 	rooms, err := media.New(media.Config{Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -80,6 +103,26 @@ func engineOf(t *testing.T, addresses ...string) *rtpengine.Engine {
 	}
 	t.Cleanup(func() { _ = e.Close() })
 	return e
+}
+
+// TestLateDaemon shows that an engine starts although its daemon does not answer. There are no calls
+// until the daemon answers.
+func TestLateDaemon(t *testing.T) {
+	conn := newSocket(t)
+	e := start(t, conn.LocalAddr().String())
+	if err := e.Check(); !errors.Is(err, problem.Unavailable) {
+		t.Errorf("before the daemon answers, Check = %v, want an error of kind Unavailable", err)
+	}
+	_, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{})
+	if !errors.Is(err, problem.Unavailable) {
+		t.Errorf("before the daemon answers, Answer = %v, want an error of kind Unavailable", err)
+	}
+
+	deafDaemon{}.answerOn(t, conn)
+	waitUntilUp(t, e, 1)
+	if err := e.Check(); err != nil {
+		t.Errorf("once the daemon answers, Check = %v, want no error", err)
+	}
 }
 
 // TestSilentDaemon shows that after one request without a reply, new calls use the next daemon.
