@@ -119,27 +119,36 @@ func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	for _, s := range Settings() {
 		name := s.Env()
 		text, file := getenv(name), getenv(name+"_FILE")
-
 		switch {
 		case text != "" && file != "":
 			errs = append(errs, fmt.Errorf("%s and %s_FILE are both set; unset one", name, name))
 		case text != "":
 			l[s.Path] = value{name, text}
 		case file != "":
-			content, err := os.ReadFile(file)
+			text, err := s.readFile(file)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s_FILE: %w", name, err))
-				continue
-			}
-			text = strings.TrimSpace(string(content))
-			if text == "" { // with the default instead, a server would create a master key of its own
-				errs = append(errs, fmt.Errorf("%s_FILE: %s is empty", name, file))
 				continue
 			}
 			l[s.Path] = value{name + "_FILE", text}
 		}
 	}
 	return l, errors.Join(errs...)
+}
+
+// readFile returns the text of a file that holds the value of a setting. The file must not be empty:
+// with the default instead, a server would create a master key of its own. But the settings of the
+// first operator are needed only once, so their files can be emptied after the first start.
+func (s Setting) readFile(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(content))
+	if text == "" && !strings.HasPrefix(s.Path, "bootstrap_") {
+		return "", fmt.Errorf("%s is empty", file)
+	}
+	return text, nil
 }
 
 // flagLayer returns the values of the flags that are set.

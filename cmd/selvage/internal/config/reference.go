@@ -65,7 +65,7 @@ in this order, and uses the first value that it finds:
    ` + "`master_key` and `bootstrap_…`" + ` have none.
 2. The environment. The variable for ` + "`tls.acme.hosts` is `SELVAGE_TLS__ACME__HOSTS`" + `. To read the
    value from a file, append ` + "`_FILE`" + ` to the variable's name, and set it to the name of the file.
-   An empty file is an error.
+   An empty file is an error, except for ` + "`bootstrap_…`" + `, which are needed only at the first start.
 3. The configuration file, which ` + "`--config` or `SELVAGE_CONFIG`" + ` names. By default, this is
    ` + "`selvage.yaml`" + ` if it exists.
 4. The default.

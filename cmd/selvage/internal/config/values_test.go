@@ -276,22 +276,40 @@ func TestCheckVariables(t *testing.T) {
 }
 
 // TestEmptyFile shows that an empty file is an error. Otherwise, a server whose secrets are missing
-// would create a master key of its own.
+// would create a master key of its own. The files of the first operator can be emptied after the
+// first start.
 func TestEmptyFile(t *testing.T) {
-	const variable = "SELVAGE_MASTER_KEY_FILE"
-	file := filepath.Join(t.TempDir(), "master-key")
+	file := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(file, []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	getenv := func(name string) string {
-		if name == variable {
-			return file
+	for _, c := range []struct {
+		variable string
+		refused  bool
+	}{
+		{"SELVAGE_MASTER_KEY_FILE", true},
+		{"SELVAGE_DATABASE_FILE", true},
+		{"SELVAGE_BOOTSTRAP_ADMIN_EMAIL_FILE", false},
+		{"SELVAGE_BOOTSTRAP_ADMIN_PASSWORD_FILE", false},
+		{"SELVAGE_BOOTSTRAP_ADMIN_API_TOKEN_FILE", false},
+	} {
+		getenv := func(name string) string {
+			if name == c.variable {
+				return file
+			}
+			return ""
 		}
-		return ""
-	}
+		want := ""
+		if c.refused {
+			want = c.variable + ": " + file + " is empty"
+		}
 
-	_, err := envLayer(getenv, []string{variable + "=" + file})
-	if want := variable + ": " + file + " is empty"; err == nil || err.Error() != want {
-		t.Errorf("envLayer = %v, want the error %q", err, want)
+		got := ""
+		if _, err := envLayer(getenv, []string{c.variable + "=" + file}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("with an empty %s, the error is %q, want %q", c.variable, got, want)
+		}
 	}
 }
