@@ -8,6 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/store/storetest"
 )
 
@@ -23,7 +24,11 @@ func open(t *testing.T) (*fabric.Fabric, *idp.Provider, *declared.Declarer) {
 	t.Helper()
 	dir := storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
-	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
+	f := fabric.New(fabric.Config{
+		Stores:      rows.Fabric(),
+		Ring:        storetest.Ring(t, dir, rows, nil),
+		Revocations: revocation.New(rows, nil),
+	})
 	p := idp.New(idp.Config{
 		Store:  idp.Stores{Clients: rows, Registrations: rows, Upstreams: rows},
 		Fabric: f,
@@ -154,22 +159,71 @@ func TestApplyDuplicates(t *testing.T) {
 // TestPlanTwoEntries shows that a file with two entries for the same thing is refused, even if only
 // one of them has the id. Otherwise, each apply would undo changes of the previous one.
 func TestPlanTwoEntries(t *testing.T) {
+	d, ci := openWithKey(t)
+	const byName = "{name: CI, scopes: [chat]}"
+	for _, byID := range []string{
+		"{id: " + ci + ", name: CI, scopes: [voice]}",
+		"{id: " + ci + ", scopes: [voice]}",
+	} {
+		for _, entries := range []string{byName + ", " + byID, byID + ", " + byName} {
+			_, err := planKeys(t, d, entries)
+			if err == nil || !strings.Contains(err.Error(), "duplicate key") {
+				t.Errorf("Plan of %s = %v, want an error about a duplicate key", entries, err)
+			}
+		}
+	}
+}
+
+// TestPlanRenameAndCreate shows that a file can rename a thing by its id and give the old name to a
+// new one. Afterwards, nothing is left to do.
+func TestPlanRenameAndCreate(t *testing.T) {
+	const fresh = "{name: CI, scopes: [chat]}"
+	for _, renamedFirst := range []bool{true, false} {
+		d, ci := openWithKey(t)
+		renamed := "{id: " + ci + ", name: Build}"
+		entries := fresh + ", " + renamed
+		if renamedFirst {
+			entries = renamed + ", " + fresh
+		}
+
+		steps, err := planKeys(t, d, entries)
+		must(t, err)
+		if len(steps) != 2 {
+			t.Fatalf("the plan of %s has the steps %+v, want 2", entries, steps)
+		}
+		if s := steps[0]; s.Action != declared.Update || s.ID != ci || s.Name != "Build" {
+			t.Errorf("the first step of %s is %+v, want the new name of the key %s", entries, s, ci)
+		}
+		if s := steps[1]; s.Action != declared.Create || s.Name != "CI" {
+			t.Errorf("the second step of %s is %+v, want a new key", entries, s)
+		}
+
+		must(t, d.Apply(t.Context(), steps, func(declared.Done) error { return nil }))
+		steps, err = planKeys(t, d, entries)
+		must(t, err)
+		if len(steps) != 0 {
+			t.Errorf("after %s was applied, the plan has the steps %+v, want none", entries, steps)
+		}
+	}
+}
+
+// openWithKey returns an installation whose project Acme has the key CI, and the id of this key.
+func openWithKey(t *testing.T) (d *declared.Declarer, id string) {
+	t.Helper()
 	f, _, d := open(t)
 	project, err := f.Projects.Create(t.Context(), "Acme")
 	must(t, err)
 	name := "CI"
-	k, _, err := f.APIKeys.Create(t.Context(), project.ID,
-		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	in := fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}
+	k, _, err := f.APIKeys.Create(t.Context(), project.ID, in, nil)
 	must(t, err)
+	return d, k.ID
+}
 
-	const byName = "{name: CI, scopes: [chat]}"
-	byID := "{id: " + k.ID + ", name: Build, scopes: [voice]}"
-	for _, entries := range []string{byName + ", " + byID, byID + ", " + byName} {
-		file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, keys: ["+entries+"]}]"))
-		must(t, err)
-		_, err = d.Plan(t.Context(), file, false)
-		if err == nil || !strings.Contains(err.Error(), "duplicate key") {
-			t.Errorf("Plan of %s = %v, want an error about a duplicate key", entries, err)
-		}
-	}
+// planKeys plans a file with these keys in the project Acme.
+func planKeys(t *testing.T, d *declared.Declarer, entries string) ([]declared.Step, error) {
+	t.Helper()
+	file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, keys: ["+entries+"]}]"))
+	must(t, err)
+	return d.Plan(t.Context(), file, false)
 }

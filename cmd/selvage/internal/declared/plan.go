@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // A noun describes a kind of thing in a file, such as API keys, and how to read, create and change
@@ -62,7 +64,7 @@ func plan[T any](
 	}
 
 	var errs []error
-	for _, e := range entries {
+	for _, e := range idsFirst(entries) {
 		s, err := ts.compare(ctx, e)
 		if err != nil {
 			errs = append(errs, err)
@@ -86,6 +88,20 @@ func plan[T any](
 		}
 	}
 	return steps, removals, nil
+}
+
+// idsFirst returns the entries with an id, followed by the others. Thus, the name of a thing that is
+// renamed by its id is free for another entry.
+func idsFirst(entries []entry) []entry {
+	var withID, others []entry
+	for _, e := range entries {
+		if e.member("id") != nil {
+			withID = append(withID, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return append(withID, others...)
 }
 
 // compare returns the step that an entry requires, or nil if the project already matches the entry.
@@ -145,44 +161,52 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 }
 
 // find returns the existing thing that an entry describes, found by ID or by name. It returns nil
-// if nothing has that name yet. An unknown ID is an error.
+// if nothing has that name yet, apart from things that entries describe by ID. An unknown ID is an
+// error.
 func (ts *things[T]) find(e entry, described T) (found *T, err error) {
 	name := ts.n.name(described)
-	id := e.member("id")
-	if name == "" && id == nil {
+	if id := e.member("id"); id != nil {
+		return ts.findByID(e, id, name)
+	}
+	if name == "" {
 		return nil, e.errorf("%s is required, because it identifies the entry", ts.n.by)
 	}
-
-	// Two entries must not describe the same thing.
-	key := "name " + name
-	if id != nil {
-		key = "id " + id.Value
-	}
-	if err := ts.take(e, key, name); err != nil {
+	if err := ts.take(e, "name "+name, name); err != nil {
 		return nil, err
 	}
-	isMeant := func(old T) bool { return ts.n.name(old) == name }
-	if id != nil {
-		isMeant = func(old T) bool { return ts.n.id(old) == id.Value }
-	}
+
 	for _, old := range ts.existing {
-		if !isMeant(old) {
+		if ts.n.name(old) != name || ts.matched[ts.n.id(old)] {
 			continue
 		}
 		if found != nil {
 			return nil, e.errorf("several have the %s %s; set id to choose one", ts.n.by, name)
 		}
 		found = &old
-		ts.matched[ts.n.id(old)] = true
 	}
-
-	switch {
-	case found == nil && id != nil:
-		return nil, e.at(id, "id").errorf("the project has no %s with this id", ts.n.kind)
-	case found != nil && id == nil: // another entry may have the id of this thing
-		return found, ts.take(e, "id "+ts.n.id(*found), name)
+	if found != nil {
+		ts.matched[ts.n.id(*found)] = true
 	}
 	return found, nil
+}
+
+// findByID returns the existing thing with an ID. It reserves the name that the thing will have, so
+// that an entry without an ID cannot have the same name. With the name "", the thing keeps its name.
+func (ts *things[T]) findByID(e entry, id *yaml.Node, name string) (*T, error) {
+	if err := ts.take(e, "id "+id.Value, name); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(ts.existing, func(old T) bool { return ts.n.id(old) == id.Value })
+	if i < 0 {
+		return nil, e.at(id, "id").errorf("the project has no %s with this id", ts.n.kind)
+	}
+
+	ts.matched[id.Value] = true
+	if name == "" {
+		name = ts.n.name(ts.existing[i])
+	}
+	ts.taken["name "+name] = e.place
+	return &ts.existing[i], nil
 }
 
 // take notes that an entry describes the thing with this key. If another entry does, too, take
