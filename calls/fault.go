@@ -45,7 +45,6 @@ func (k *call) discard() {
 	k.state = Completed
 	k.ringTimer.Stop()
 	k.endTimer.Stop()
-	k.recordings.stop()
 	k.noteDiscarded()
 	for _, l := range k.legs {
 		l.ended = true
@@ -61,6 +60,19 @@ func (k *call) discard() {
 	if k.inRoom != nil {
 		k.inRoom.members = slices.DeleteFunc(k.inRoom.members, func(m *call) bool { return m == k })
 	}
+	k.stopRecordings()
+}
+
+// stopRecordings ends the recordings of a discarded call. If this panics, the server continues. The
+// cause of the first panic may have been one of these recordings.
+func (k *call) stopRecordings() {
+	defer func() {
+		if cause := recover(); cause != nil {
+			k.calls.log.Error("panic while ending a recording", "call_id", k.id,
+				"error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+		}
+	}()
+	k.recordings.stop()
 }
 
 // noteDiscarded remembers the end of a call that has a record.

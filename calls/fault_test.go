@@ -76,6 +76,38 @@ type endedRecording struct {
 
 func (r *endedRecording) Stop() { r.ended = true }
 
+// A faultyRecording is a recording that panics when it ends.
+type faultyRecording struct{ Recording }
+
+func (faultyRecording) Stop() { panic("a fault of the recording") }
+
+// TestFaultInRecording shows that the server continues if a recording of a discarded call panics.
+// The call is discarded completely.
+func TestFaultInRecording(t *testing.T) {
+	c := New(Config{})
+	faulty := newBareCall(c, "1")
+	faulty.record.State = InCall
+	faulty.recordings.bySid = map[string]Recording{"sid": faultyRecording{}}
+
+	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
+	if !errors.Is(err, errFault) {
+		t.Errorf("a command that met a fault returned %v, want %v", err, errFault)
+	}
+	if _, err := faulty.do(context.Background(), func() (Reply, error) { return Reply{}, nil }); err != nil {
+		t.Errorf("a command after the fault returned %v, want no error", err)
+	}
+	stats := c.Stats()
+	if stats.Calls != 0 {
+		t.Errorf("%d calls are left, want none", stats.Calls)
+	}
+	if stats.Legs != 0 {
+		t.Errorf("%d legs are left, want none", stats.Legs)
+	}
+	if _, ok := c.nextUnwritten(); !ok {
+		t.Error("the end of the faulty call will not be written")
+	}
+}
+
 // newBareCall returns a call that has one leg and no media.
 func newBareCall(c *Calls, id string) *call {
 	never := time.NewTimer(time.Hour)
