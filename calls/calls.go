@@ -242,6 +242,9 @@ func repeat(ctx context.Context, f func()) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			if ctx.Err() != nil { // select chooses at random if both are ready
+				return
+			}
 			f()
 		}
 	}

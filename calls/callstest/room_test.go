@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -119,14 +120,14 @@ func TestUnwrittenEndOfCall(t *testing.T) {
 	}
 }
 
-// A slowStore is a store that never answers the first search for requests, and reports it.
+// A slowStore is a store that never answers a search for requests, and reports the search.
 type slowStore struct {
 	*store.Store
-	asked chan struct{}
+	report func()
 }
 
 func (s slowStore) TakeRequests(ctx context.Context, _ string) ([]calls.Request, error) {
-	close(s.asked)
+	s.report()
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -134,7 +135,8 @@ func (s slowStore) TakeRequests(ctx context.Context, _ string) ([]calls.Request,
 // TestRevokedWhileSlow shows that a revocation ends a call while the database does not answer.
 func TestRevokedWhileSlow(t *testing.T) {
 	asked := make(chan struct{})
-	m := newMeeting(t, func(c *calls.Config) { c.Store = slowStore{c.Store.(*store.Store), asked} })
+	report := sync.OnceFunc(func() { close(asked) })
+	m := newMeeting(t, func(c *calls.Config) { c.Store = slowStore{c.Store.(*store.Store), report} })
 	guest := m.guest().join()
 	go m.calls.Run(t.Context())
 	<-asked
