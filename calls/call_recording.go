@@ -27,25 +27,23 @@ func (k *call) recordIfWanted() {
 
 // isWanted reports whether the parties of the call in r, or their project, chose to record it. After
 // an error, it asks again until the call has ended.
-func (k *call) isWanted(r Record) bool {
-	for {
-		wanted, err := k.askWanted(r)
-		if err == nil {
-			return wanted
-		}
-		k.calls.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
-		if !k.recordings.isRunning() {
-			return false
-		}
-		time.Sleep(followAgain)
-	}
+func (k *call) isWanted(r Record) (wanted bool) {
+	_ = k.recordings.retry(func() (err error) { // askWanted logs its error
+		wanted, err = k.askWanted(r)
+		return err
+	})
+	return wanted
 }
 
-// askWanted is like isWanted, but returns the error.
+// askWanted is like isWanted, but asks only once. It logs its error and returns it.
 func (k *call) askWanted(r Record) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	return k.calls.isRecorded(ctx, r)
+	wanted, err := k.calls.isRecorded(ctx, r)
+	if err != nil {
+		k.calls.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
+	}
+	return wanted, err
 }
 
 // recordAgain ends the recordings of a call that was transferred, because the party that has left
@@ -63,15 +61,12 @@ func (k *call) recordAgain() {
 	started, r := time.Now(), k.record
 
 	go func() {
-		wanted := k.isWanted(r)
-		_ = k.recordings.change(func(ctx context.Context) error { // change logs its error
-			err := c.recorder.End(ctx, k.recordings.about, "")
-			if err != nil || !wanted {
-				return err
-			}
-			_, err = c.recorder.Start(ctx, r.recorded(started))
-			return err
-		})
+		if err := k.recordings.endAll(); err != nil {
+			return // the call has ended
+		}
+		if k.isWanted(r) {
+			k.recordings.start(r.recorded(started))
+		}
 	}()
 }
 

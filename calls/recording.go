@@ -19,8 +19,8 @@ type recordings struct {
 	of    recorded // fixed
 	about Recorded // fixed: identifies the call or room session to the recorder
 
-	// changing is held while the recordings are being changed. A change uses the database and the
-	// disk, so the mailbox never waits for changing.
+	// changing is held while the recorder is made to match the stored status. This uses the database
+	// and the disk, so the mailbox never waits for changing.
 	changing sync.Mutex
 
 	// Only the mailbox reads and changes the following fields.
@@ -65,8 +65,6 @@ func (r *recordings) start(c RecordedCall) {
 func (r *recordings) resume(expected bool, c RecordedCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	// Interrupt must not run within change. Ending a recording calls change, which would wait for
-	// itself.
 	recorded, err := r.calls.recorder.Interrupt(ctx, r.about)
 	if err != nil {
 		r.logger().Error("closing the recording from a lost node", "error", err)
@@ -77,14 +75,28 @@ func (r *recordings) resume(expected bool, c RecordedCall) {
 	}
 }
 
+// endAll ends all recordings. After an error, it tries again until the call or room has ended.
+func (r *recordings) endAll() error {
+	err := r.retry(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+		defer cancel()
+		err := r.calls.recorder.End(ctx, r.about, "")
+		if err != nil {
+			r.logger().Error("ending the recordings of a call", "error", err)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.follow()
+}
+
 // change calls before, which may be nil, and then makes the recorder match the stored status of the
 // recordings. It logs errors and returns them.
 func (r *recordings) change(before func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	r.changing.Lock()
-	defer r.changing.Unlock()
-
 	err := r.applyAfter(ctx, before)
 	if err != nil {
 		r.logger().Error("recording a call", "error", err)
@@ -92,15 +104,24 @@ func (r *recordings) change(before func(context.Context) error) error {
 	return err
 }
 
-// followAgain is how long follow waits before it tries again.
-const followAgain = time.Second
+// retryAfter is how long retry waits before it tries again.
+const retryAfter = time.Second
 
 // follow makes the recorder match the stored status of the recordings, because another node
 // requested it. The request is no longer stored, so follow tries again after an error until the call
 // or room has ended.
-func (r *recordings) follow() {
-	for r.change(nil) != nil && r.isRunning() {
-		time.Sleep(followAgain)
+func (r *recordings) follow() error {
+	return r.retry(func() error { return r.change(nil) })
+}
+
+// retry calls f until it succeeds, or the call or room has ended. It returns the last error.
+func (r *recordings) retry(f func() error) error {
+	for {
+		err := f()
+		if err == nil || !r.isRunning() {
+			return err
+		}
+		time.Sleep(retryAfter)
 	}
 }
 
@@ -113,13 +134,16 @@ func (r *recordings) isRunning() (running bool) {
 	return err == nil && running
 }
 
-// applyAfter calls before, which may be nil, and then apply.
+// applyAfter calls before, which may be nil, and then apply. changing is not held while before runs:
+// if before ends a recording, package recordings calls change, which would wait for itself.
 func (r *recordings) applyAfter(ctx context.Context, before func(context.Context) error) error {
 	if before != nil {
 		if err := before(ctx); err != nil {
 			return err
 		}
 	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
 	return r.apply(ctx)
 }
 

@@ -212,15 +212,28 @@ func (m *meeting) talk(from, to string) pair {
 // ring begins a call between two new subscribers.
 func (m *meeting) ring(from, to string) pair {
 	m.t.Helper()
-	p := pair{caller: m.subscriber(from), callee: m.subscriber(to)}
-	p.callee.Token.ExpiresAt = time.Now().Add(time.Hour) // otherwise, the callee would not be online
-	if err := m.fabric.Presence.Online(m.t.Context(), p.callee.Token, p.callee.Socket.ID); err != nil {
+	p := pair{caller: m.subscriber(from), callee: m.online(to)}
+	p.caller.do(calls.Command{Op: calls.Invite, To: "/private/" + to, SDP: offer})
+	p.callee.rings()
+	return p
+}
+
+// online returns a client of a new subscriber. The subscriber can be called.
+func (m *meeting) online(name string) *member {
+	m.t.Helper()
+	who := m.subscriber(name)
+	who.Token.ExpiresAt = time.Now().Add(time.Hour) // otherwise, the client would not be online
+	if err := m.fabric.Presence.Online(m.t.Context(), who.Token, who.Socket.ID); err != nil {
 		m.t.Fatal(err)
 	}
-	p.caller.do(calls.Command{Op: calls.Invite, To: "/private/" + to, SDP: offer})
-	eventually(m.t, "the callee to ring", func() bool { return len(m.received(calls.Invited, p.callee)) == 1 })
-	p.callee.leg = m.received(calls.Invited, p.callee)[0].Leg
-	return p
+	return who
+}
+
+// rings waits until a call rings the client.
+func (m *member) rings() {
+	m.t.Helper()
+	eventually(m.t, "the client to ring", func() bool { return len(m.received(calls.Invited, m)) == 1 })
+	m.leg = m.received(calls.Invited, m)[0].Leg
 }
 
 // move moves the call of a member into the room at an address. The address "" moves the call out of

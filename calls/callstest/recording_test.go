@@ -10,6 +10,8 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/record"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
@@ -28,16 +30,36 @@ func (r *faultyRecorder) Wanted(ctx context.Context, of calls.Recorded) ([]calls
 	return r.Recorder.Wanted(ctx, of)
 }
 
+// An ender passes the end of a recording to the calls of a meeting, like the server.
+type ender struct{ *meeting }
+
+func (e ender) FindCall(context.Context, string, string) (recordings.Description, error) {
+	return recordings.Description{}, problem.NoSuch("call")
+}
+
+func (e ender) FindConference(context.Context, string, string) (recordings.Description, error) {
+	return recordings.Description{}, problem.NoSuch("conference")
+}
+
+func (e ender) Record(ctx context.Context, rec recordings.Recording) error {
+	if rec.Status != recordings.Stopped {
+		return problem.NoSuch("call")
+	}
+	return e.calls.Record(ctx, rec.ProjectID, rec.CallSid)
+}
+
 // newRecordedMeeting returns a meeting whose calls can be recorded by the recorder, and the archive
 // of recordings. isRecorded decides which calls are recorded from the beginning.
 func newRecordedMeeting(
 	t *testing.T, recorder *faultyRecorder, isRecorded func() (bool, error),
 ) (m *meeting, archive *recordings.Recordings) {
 	t.Helper()
+	end := &ender{}
 	m = newMeeting(t, func(c *calls.Config) {
 		archive = recordings.New(recordings.Config{
 			Store: c.Store.(*store.Store),
 			Media: storetest.Media(t, filepath.Join(t.TempDir(), "media")),
+			Calls: end,
 		})
 		spools := must[*record.Spools](t)(record.Open(record.Config{
 			Dir:        t.TempDir(),
@@ -49,6 +71,7 @@ func newRecordedMeeting(
 		c.Recorder = recorder
 		c.IsRecorded = func(context.Context, calls.Record) (bool, error) { return isRecorded() }
 	})
+	end.meeting = m
 	return m, archive
 }
 
@@ -92,4 +115,52 @@ func TestRecordSetting(t *testing.T) {
 		return true, nil
 	})
 	m.talk("ada", "bob").isRecorded()
+}
+
+// transfers transfers the call of a pair to a new subscriber, who answers.
+func (p pair) transfers(to string) {
+	m := p.caller.meeting
+	m.t.Helper()
+	third := m.online(to)
+	p.callee.do(calls.Command{Op: calls.TransferTo, To: "/private/" + to})
+	third.rings()
+	third.do(calls.Command{Op: calls.Answer, SDP: offer})
+}
+
+// recordingsOf returns the recordings of a pair's call.
+func (p pair) recordingsOf(archive *recordings.Recordings) []recordings.Recording {
+	m := p.caller.meeting
+	m.t.Helper()
+	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: m.project}, CallSid: p.caller.leg}
+	return must[page.Page[recordings.Recording]](m.t)(
+		archive.List(context.Background(), filter, page.Query{Size: 10})).Items
+}
+
+// TestTransferEndsRecording shows that the recording of a call ends when a party leaves by a
+// transfer, even if the setting of the new parties cannot be read. A new recording begins once it
+// can be read.
+func TestTransferEndsRecording(t *testing.T) {
+	var away atomic.Bool
+	m, archive := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) {
+		if away.Load() {
+			return false, errors.New("the database is away")
+		}
+		return true, nil
+	})
+	p := m.talk("ada", "bob")
+	eventually(t, "the call to be recorded", func() bool { return p.call().Recorded })
+
+	away.Store(true)
+	p.transfers("carol")
+	eventually(t, "the recording to end with bob", func() bool { return !p.call().Recorded })
+	if got := p.recordingsOf(archive); len(got) != 1 {
+		t.Errorf("the call has %d recordings, want 1", len(got))
+	}
+
+	away.Store(false)
+	eventually(t, "the call with carol to be recorded", func() bool { return p.call().Recorded })
+	if got := p.recordingsOf(archive); len(got) != 2 {
+		t.Errorf("the call has %d recordings, want 2", len(got))
+	}
+	p.caller.do(calls.Command{Op: calls.Hangup})
 }
