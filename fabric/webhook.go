@@ -312,8 +312,7 @@ func (ws *Webhooks) RotateSigningKey(
 			"a new key takes over at %s; set overlap to 0 to create another one now", moment(old.Next.Starts))
 	}
 
-	now := ws.now()
-	k, err := ws.newSigningKey(old.Current.ProjectID, now.Add(overlap))
+	k, err := ws.newSigningKey(old.Current.ProjectID, ws.startAfter(*old.Current, overlap))
 	if err != nil {
 		return old, err
 	}
@@ -323,6 +322,18 @@ func (ws *Webhooks) RotateSigningKey(
 	}
 	ws.caches.signing.Clear()
 	return ws.SigningKeys(ctx, projectID)
+}
+
+// startAfter returns the start time of the key that replaces the current key after an overlap. The
+// new key starts after the current one, even if this node's clock is behind the clock of the node
+// that created the current one.
+func (ws *Webhooks) startAfter(current SigningKey, overlap time.Duration) time.Time {
+	starts := ws.now().Add(overlap)
+	earliest := current.Starts.Add(time.Microsecond) // the precision of the database
+	if starts.Before(earliest) {
+		return earliest
+	}
+	return starts
 }
 
 // SigningKey returns the secret that signs a project's deliveries. The result may be up to 300 ms

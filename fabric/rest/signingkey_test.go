@@ -105,6 +105,28 @@ func TestSigningKeyOfFuture(t *testing.T) {
 	w.wantSignedWith(rotated.Key)
 }
 
+// TestRotateBehind shows that on a node whose clock is behind, a new key still comes after the
+// current key, even if the overlap is shorter than the difference of the clocks.
+func TestRotateBehind(t *testing.T) {
+	w := newWorld(t)
+	boss := w.manager()
+	current := as[signing](t, w.call(boss, "POST", signingKeyPath+"/rotate", `{"overlap":0}`))
+	w.pass(-time.Minute)
+	rotated := as[signing](t, w.call(boss, "POST", signingKeyPath+"/rotate", `{"overlap":10}`))
+	if rotated.Key != current.Key {
+		t.Errorf("during the overlap, the key is %s, want %s", rotated.Key, current.Key)
+	}
+	if rotated.Next == nil {
+		t.Fatal("during the overlap, there is no next key")
+	}
+
+	w.pass(2 * time.Minute)
+	if got := w.signing(boss); got.Key != rotated.Next.Key {
+		t.Errorf("after the overlap, the key is %s, want %s", got.Key, rotated.Next.Key)
+	}
+	w.wantSignedWith(rotated.Next.Key)
+}
+
 func TestRotateSigningKeyFaults(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
