@@ -96,12 +96,13 @@ func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 }
 
 // ReleaseReceiver ends a lease. The receiver then comes after the other receivers of its project.
-// If the receiver was woken in the meantime, it does not rest.
+// If the receiver was woken in the meantime, it does not rest, and its failures do not increase.
 func (q queue) ReleaseReceiver(
 	ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time,
 ) error {
 	return q.once(ctx, audit.None("a lease"), func(t tx) error {
-		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $3, holder = '', failures = $4,
+		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $3, holder = '',
+				failures = CASE WHEN rests = $6 AND failures < $4 THEN failures ELSE $4 END,
 				rests = CASE WHEN rests = $6 THEN 0 ELSE CAST($5 AS BIGINT) END WHERE id = $1 AND holder = $2`),
 			id, holder, micros(now), failures, micros(rests), woken)
 		if err != nil {

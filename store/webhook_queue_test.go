@@ -203,14 +203,17 @@ func testUpdateHeldWebhook(t *testing.T, c store.Config) {
 		return found
 	}
 
-	renamed := newWebhook(t, s, p.ID, fabric.AnyEvent)
-	moved := newWebhook(t, s, p.ID, fabric.AnyEvent)
-	for _, w := range []fabric.Webhook{renamed, moved} {
+	hold := func(w fabric.Webhook) {
+		t.Helper()
 		if _, err := queue.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}
 
+	renamed := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	moved := newWebhook(t, s, p.ID, fabric.AnyEvent)
+	hold(renamed)
+	hold(moved)
 	release(renamed)
 	renamed.Name = "renamed"
 	update(renamed)
@@ -221,11 +224,20 @@ func testUpdateHeldWebhook(t *testing.T, c store.Config) {
 	moved.URL += "elsewhere"
 	update(moved)
 	release(moved)
-	if got := find(moved); !got.Rests.IsZero() {
+	got := find(moved)
+	if !got.Rests.IsZero() {
 		t.Errorf("the webhook with a new URL rests until %v, want no rest", got.Rests)
 	}
+	if got.Failures != 0 {
+		t.Errorf("the webhook with a new URL has %d failures, want 0", got.Failures)
+	}
 
+	hold(moved)
+	release(moved)
 	moved = find(moved)
+	if moved.Failures != 3 {
+		t.Errorf("after the next turn, the webhook has %d failures, want 3", moved.Failures)
+	}
 	moved.Enabled = false
 	update(moved)
 	if got := find(moved); got.Failures != 0 {

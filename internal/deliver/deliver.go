@@ -87,7 +87,8 @@ type Queue interface {
 	// pending, or was requested again since the attempt began.
 	Settle(ctx context.Context, r Result) error
 	// ReleaseReceiver ends the hold if holder still has it. It also stores the receiver's number of
-	// failures, and the end of its pause.
+	// failures, and the end of its pause. If the receiver was changed or woken in the meantime,
+	// it does not pause, and its number of failures does not increase.
 	ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error
 	// Backlog returns the number of waiting jobs, and when the oldest was queued. oldest is zero if
 	// no job is waiting.
