@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -129,17 +130,34 @@ func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []str
 	return s, ls.cache(ctx, s, ls.Sessions.Put)
 }
 
-// CountPasskey counts an attempt to sign in with a passkey against the limits of the visitor's
-// network, because each refused passkey writes an audit event. If the passkey is correct,
-// [Logins.LogInByPasskey] undoes the count. For a second factor, the caller does so.
-func (at *Attempts) CountPasskey(ctx context.Context, from Visitor) error {
-	_, err := at.Limits.TakeAll(ctx, networkCounts(from))
-	return err
+// CountPasskey counts an attempt to sign in with only a passkey against the limits of the visitor's
+// network, because each refused passkey writes an audit event.
+func (at *Attempts) CountPasskey(ctx context.Context, from Visitor) (CountedAttempt, error) {
+	return at.countPasskey(ctx, networkCounts(from))
 }
 
-// UncountPasskey undoes a CountPasskey.
-func (at *Attempts) UncountPasskey(ctx context.Context, from Visitor) {
-	at.Limits.ReturnAll(ctx, networkCounts(from))
+// CountSecondPasskey counts an attempt to present a passkey as the second factor of a proof. Like a
+// password, it counts separately on a device that signed in to the account before, so that strangers
+// in the same network do not lock the person out.
+func (at *Attempts) CountSecondPasskey(ctx context.Context, projectID string, proof Proof,
+	from Visitor) (CountedAttempt, error) {
+	sub, err := at.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return CountedAttempt{}, fmt.Errorf("finding subscriber: %w", err)
+	}
+
+	counts := at.deviceCounts(sub, from)
+	if counts == nil {
+		counts = networkCounts(from)
+	}
+	return at.countPasskey(ctx, counts)
+}
+
+func (at *Attempts) countPasskey(ctx context.Context, counts []limit.Count) (CountedAttempt, error) {
+	if _, err := at.Limits.TakeAll(ctx, counts); err != nil {
+		return CountedAttempt{}, err
+	}
+	return CountedAttempt{limits: at.Limits, counts: counts}, nil
 }
 
 // LogInByPasskey makes a login for the owner of a passkey, who must be a subscriber of the project.
@@ -162,11 +180,7 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 	if errors.Is(err, problem.Unauthenticated) {
 		return Login{}, factor.ErrUnknown
 	}
-	if err != nil {
-		return Login{}, err
-	}
-	ls.attempts.UncountPasskey(ctx, from)
-	return s, nil
+	return s, err
 }
 
 // PlaceOf returns the device on which a second factor is presented, if the subscriber has finished

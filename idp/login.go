@@ -130,11 +130,11 @@ func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, 
 
 	attempt, err := ls.Passwords.Try(ctx, sub.PasswordHash, password) // takes the same time for an unknown address
 	if err != nil {
-		counted.undo(ctx)
+		counted.Undo(ctx)
 		return Login{}, fmt.Errorf("checking password: %w", err)
 	}
 	if attempt.OK && !sub.Disabled {
-		counted.undo(ctx)
+		counted.Undo(ctx)
 	}
 
 	s, err := ls.decide(ctx, projectID, email, password, sub, attempt.OK, began, from)

@@ -25,9 +25,9 @@ type Attempts struct {
 	marks *DeviceMarks
 }
 
-// A countedAttempt is an attempt with a password, which is counted before the password is checked.
-// The limit therefore also applies to concurrent attempts.
-type countedAttempt struct {
+// A CountedAttempt is an attempt with a password or a passkey, which is counted before it is
+// checked. The limit therefore also applies to concurrent attempts.
+type CountedAttempt struct {
 	limits *limit.Limiter
 	counts []limit.Count
 }
@@ -37,11 +37,9 @@ type countedAttempt struct {
 // separately, so that strangers' guesses do not lock it out. After too many attempts, the error is
 // problem.RateLimited for every address.
 func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabric.Subscriber,
-	from Visitor) (countedAttempt, error) {
-	var counts []limit.Count
-	if device := at.marks.find(from.Device, sub); device != "" {
-		counts = []limit.Count{{Name: limit.LoginPerDevice, Who: device + " " + sub.ID}}
-	} else {
+	from Visitor) (CountedAttempt, error) {
+	counts := at.deviceCounts(sub, from)
+	if counts == nil {
 		account := limit.Count{Name: limit.LoginPerAccount, Who: accountOf(projectID, email)}
 		counts = append([]limit.Count{account}, networkCounts(from)...)
 	}
@@ -50,13 +48,23 @@ func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabr
 	if errors.Is(err, problem.RateLimited) {
 		at.Observe("login_throttled")
 		if err := at.recordThrottled(ctx, projectID, email, sub, exceeded); err != nil {
-			return countedAttempt{}, err
+			return CountedAttempt{}, err
 		}
 	}
 	if err != nil {
-		return countedAttempt{}, err
+		return CountedAttempt{}, err
 	}
-	return countedAttempt{limits: at.Limits, counts: counts}, nil
+	return CountedAttempt{limits: at.Limits, counts: counts}, nil
+}
+
+// deviceCounts returns the counter of an attempt on a device that signed in to the account before. On
+// other devices, it returns nil.
+func (at *Attempts) deviceCounts(sub fabric.Subscriber, from Visitor) []limit.Count {
+	device := at.marks.find(from.Device, sub)
+	if device == "" {
+		return nil
+	}
+	return []limit.Count{{Name: limit.LoginPerDevice, Who: device + " " + sub.ID}}
 }
 
 // networkCounts returns the counters of an attempt for the visitor's network.
@@ -67,8 +75,8 @@ func networkCounts(from Visitor) []limit.Count {
 	}
 }
 
-// undo undoes the count. Callers use it if the password was correct or was not checked.
-func (ca countedAttempt) undo(ctx context.Context) { ca.limits.ReturnAll(ctx, ca.counts) }
+// Undo undoes the count. Callers use it if the password or passkey was correct or was not checked.
+func (ca CountedAttempt) Undo(ctx context.Context) { ca.limits.ReturnAll(ctx, ca.counts) }
 
 // accountOf returns the name under which attempts for an email address are counted. It does not
 // depend on the spelling of the address.

@@ -175,12 +175,6 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 		return backToLogin(w, st.req)
 	}
 
-	from, isPasskey := fp.visitor(r), st.with == factor.TypePasskey
-	if isPasskey { // the number of wrong codes has its own limit
-		if err := fp.Attempts.CountPasskey(r.Context(), from); err != nil {
-			return err
-		}
-	}
 	amr, err := fp.checkFactor(r, st, form)
 	if fault, status := fp.formFault(w, r, err); fault != "" {
 		subscriberID, refused := st.req.Proof.SubscriberID, problem.First(err)
@@ -192,36 +186,57 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	if isPasskey {
-		fp.Attempts.UncountPasskey(r.Context(), from)
-	}
-
 	return fp.finishLogin(w, r, st.client, st.req, amr)
 }
 
 // checkFactor checks the factor in a form and returns the methods that it proves.
 func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (amr []string, err error) {
+	if st.with == factor.TypePasskey {
+		return fp.checkPasskey(r, st, form.Get("credential"))
+	}
+
 	owner := st.req.Proof.Owner()
 	place, err := fp.Logins.PlaceOf(r.Context(), st.client.ProjectID, *st.req.Proof, fp.visitor(r))
 	if err != nil {
 		return nil, err
 	}
 
-	switch st.with {
-	case factor.TypePasskey:
-		key, err := fp.Factors.CheckPasskey(r.Context(), factorFlow(st.req), []byte(form.Get("credential")))
-		if err != nil {
-			return nil, err
-		}
-		if key.Owner != owner {
-			return nil, factor.ErrUnknown
-		}
-		return key.AMR(), nil
-	case factor.TypeTOTP:
+	if st.with == factor.TypeTOTP {
 		return []string{"otp"}, fp.Factors.CheckTOTP(r.Context(), owner, place, form.Get("code"))
 	}
 	// RFC 8176 has no value for recovery codes, so the AMR only shows "mfa".
 	return nil, fp.Factors.UseCode(r.Context(), owner, place, form.Get("code"))
+}
+
+// checkPasskey checks the response of a passkey and returns the methods that it proves. Only a
+// refused passkey stays counted.
+func (fp *factorPages) checkPasskey(r *http.Request, st step, credential string) (amr []string, err error) {
+	counted, err := fp.Attempts.CountSecondPasskey(r.Context(), st.client.ProjectID, *st.req.Proof, fp.visitor(r))
+	if err != nil {
+		return nil, err
+	}
+
+	key, err := fp.Factors.CheckPasskey(r.Context(), factorFlow(st.req), []byte(credential))
+	if err == nil && key.Owner != st.req.Proof.Owner() {
+		err = factor.ErrUnknown
+	}
+	if refusalIn(err) == nil {
+		counted.Undo(r.Context())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return key.AMR(), nil
+}
+
+// refusalIn returns the error that refuses a passkey. If the passkey is correct or could not be
+// checked, it returns nil.
+func refusalIn(err error) *problem.Error {
+	p := problem.First(err)
+	if p == nil || p.Kind != problem.Invalid {
+		return nil
+	}
+	return p
 }
 
 // finishLogin creates a login, or adds the proved factor to an existing one. It then continues the
@@ -273,7 +288,8 @@ func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 
 	// Count first, because each refused passkey writes an audit event.
 	from := si.visitor(r)
-	if err := si.Attempts.CountPasskey(r.Context(), from); err != nil {
+	counted, err := si.Attempts.CountPasskey(r.Context(), from)
+	if err != nil {
 		return err
 	}
 
@@ -283,13 +299,14 @@ func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 		s, err = si.Logins.LogInByPasskey(r.Context(), c.ProjectID, key, from)
 	}
 
-	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
+	if p := refusalIn(err); p != nil {
 		if err := si.Attempts.RefuseFactor(r.Context(), c.ProjectID, subscriberOf(key), p); err != nil {
 			return err
 		}
 		page := templates.Login{Email: req.LoginHint, PasskeyError: si.fault(r, p)}
 		return si.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
 	}
+	counted.Undo(r.Context())
 	if err != nil {
 		return err
 	}

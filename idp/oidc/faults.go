@@ -44,6 +44,8 @@ func (pg *pages) formFault(w http.ResponseWriter, r *http.Request, err error) (s
 		return "", 0
 	case p.Kind == problem.Invalid:
 		return pg.fault(r, p), http.StatusUnprocessableEntity
+	case p.Kind == problem.RateLimited && !slices.Contains(faults, p.Code):
+		return pg.throttled(w, r, p), http.StatusTooManyRequests
 	case p.Kind == problem.RateLimited:
 		web.RetryAfter(w, p)
 		return pg.fault(r, p), http.StatusTooManyRequests

@@ -11,8 +11,10 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/internal/limit"
+	pages "github.com/selvage/selvage/internal/page"
 )
 
 // passkey adds a passkey for a subscriber, and returns the device that holds it.
@@ -145,7 +147,44 @@ func TestSecondPasskeysAreCounted(t *testing.T) {
 	for range 2 {
 		wantStatus(t, "a refused passkey", prove(b, page, "{}"), http.StatusUnprocessableEntity)
 	}
-	wantStatus(t, "one attempt too many", prove(b, page, "{}"), http.StatusTooManyRequests)
+	for range 2 {
+		got := prove(b, page, "{}")
+		wantStatus(t, "one attempt too many", got, http.StatusTooManyRequests)
+		wantText(t, "one attempt too many", got, "Too many attempts. Wait until")
+	}
+
+	// The audit trail contains, once, that the limit was reached.
+	refused := audit.Filter{Action: "login", Outcome: audit.Refused}
+	events, err := w.rows.ListAudit(t.Context(), refused, pages.Query{Size: pages.MaxSize})
+	must(t, err)
+	limited := 0
+	for _, event := range events.Items {
+		if event.Detail["reason"] == "too many tries" {
+			limited++
+		}
+	}
+	if limited != 1 {
+		t.Errorf("the audit trail has %d refusals for too many tries, want 1", limited)
+	}
+}
+
+// TestSecondPasskeyOnKnownDevice shows that strangers in the same network do not lock a person out
+// who presents a passkey as second factor on a known device. The device has its own limit.
+func TestSecondPasskeyOnKnownDevice(t *testing.T) {
+	w, c, home := newKnownDevice(t)
+	device := w.passkey(w.ada.ID)
+	page := home.logIn(loginAgain(home, c), email, secret)
+	credential := string(device.Get(page.options(t)))
+	got := home.form(page, "/login/factor", "with", "passkey", "credential", credential)
+	wantCode(t, "a passkey on a known device", got)
+
+	page = home.logIn(loginAgain(home, c), email, secret)
+	for range 3 {
+		got = home.form(page, "/login/factor", "with", "passkey", "credential", "{}")
+		wantStatus(t, "a refused passkey on a known device", got, http.StatusUnprocessableEntity)
+	}
+	got = home.form(page, "/login/factor", "with", "passkey", "credential", "{}")
+	wantStatus(t, "one attempt too many on a known device", got, http.StatusTooManyRequests)
 }
 
 // TestOnlyPasskeyStays shows that the last passkey cannot be removed if its subscriber has no
