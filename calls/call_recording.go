@@ -133,7 +133,11 @@ func (k *call) saveRecorded(listening bool) error {
 
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	return k.calls.store.SaveRecorded(ctx, k.record) // SaveCall would repeat the webhook event
+	err := k.calls.store.SaveRecorded(ctx, k.record) // SaveCall would repeat the webhook event
+	if err != nil {
+		k.record = before // so that the next attempt writes it
+	}
+	return err
 }
 
 // Subscribers returns the ids of the subscribers in the call.

@@ -49,9 +49,10 @@ func (e ender) Record(ctx context.Context, rec recordings.Recording) error {
 }
 
 // newRecordedMeeting returns a meeting whose calls can be recorded by the recorder, and the archive
-// of recordings. isRecorded decides which calls are recorded from the beginning.
+// of recordings. isRecorded decides which calls are recorded from the beginning. The functions in
+// change may modify the configuration of the calls.
 func newRecordedMeeting(
-	t *testing.T, recorder *faultyRecorder, isRecorded func() (bool, error),
+	t *testing.T, recorder *faultyRecorder, isRecorded func() (bool, error), change ...func(*calls.Config),
 ) (m *meeting, archive *recordings.Recordings) {
 	t.Helper()
 	end := &ender{}
@@ -70,6 +71,9 @@ func newRecordedMeeting(
 		recorder.Recorder = spools
 		c.Recorder = recorder
 		c.IsRecorded = func(context.Context, calls.Record) (bool, error) { return isRecorded() }
+		for _, f := range change {
+			f(c)
+		}
 	})
 	end.meeting = m
 	return m, archive
@@ -86,22 +90,57 @@ func (p pair) isRecorded() {
 	p.caller.do(calls.Command{Op: calls.Hangup})
 }
 
+// announced announces a recording of the pair's call, and requests it from the call's node.
+func (p pair) announced(archive *recordings.Recordings) {
+	m := p.caller.meeting
+	m.t.Helper()
+	d := recordings.Description{Metadata: recordings.Metadata{CallSid: p.caller.leg}, Channels: 2}
+	if _, _, err := archive.Announce(m.t.Context(), m.project, d); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := m.store.AskRecord(m.t.Context(), m.project, p.caller.leg); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
 // TestRecordRequest shows that the request of a backend to record a call is carried out, even if the
 // status of the recording cannot be read at first.
 func TestRecordRequest(t *testing.T) {
 	recorder := &faultyRecorder{}
 	m, archive := newRecordedMeeting(t, recorder, func() (bool, error) { return false, nil })
 	p := m.talk("ada", "bob")
-	d := recordings.Description{Metadata: recordings.Metadata{CallSid: p.caller.leg}, Channels: 2}
-	if _, _, err := archive.Announce(t.Context(), m.project, d); err != nil {
-		t.Fatal(err)
-	}
 	recorder.failures.Store(1)
-	if err := m.store.AskRecord(t.Context(), m.project, p.caller.leg); err != nil {
-		t.Fatal(err)
-	}
+	p.announced(archive)
 	go m.calls.Run(t.Context())
 	p.isRecorded()
+}
+
+// An unrecordedStore is a store that fails once to write that a call is being recorded.
+type unrecordedStore struct {
+	*store.Store
+	asked atomic.Int32
+}
+
+func (s *unrecordedStore) SaveRecorded(ctx context.Context, r calls.Record) error {
+	if s.asked.Add(1) == 1 {
+		return errors.New("the database is away")
+	}
+	return s.Store.SaveRecorded(ctx, r)
+}
+
+// TestSaveRecorded shows that the record of a call has the call's recording, even if it cannot be
+// written at first.
+func TestSaveRecorded(t *testing.T) {
+	m, archive := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) { return false, nil },
+		func(c *calls.Config) { c.Store = &unrecordedStore{Store: c.Store.(*store.Store)} })
+	p := m.talk("ada", "bob")
+	p.announced(archive)
+	go m.calls.Run(t.Context())
+	eventually(t, "the record to have the recording", func() bool { return p.call().RecordingSid != "" })
+	if !p.call().Recorded {
+		t.Error("the record does not say that the call is being recorded")
+	}
+	p.caller.do(calls.Command{Op: calls.Hangup})
 }
 
 // TestRecordSetting shows that a call is recorded if its project wants it, even if the setting
