@@ -81,16 +81,13 @@ func TestMDCT(t *testing.T) {
 // be followed by a window that begins with one.
 func TestWindowsFitTogether(t *testing.T) {
 	for pattern := range 1 << 12 {
-		a := attacks{channels: 1, back: 3}
-		for n := range 14 {
-			a.tags[n&7] = 0
-		}
-
+		a := attacks{channels: 1, recent: 3}
 		last := normal
 		for n := int64(2); n < 12; n++ {
 			for m := n - 2; m <= n+1; m++ { // each bit is an attack in a granule's first third
-				a.tags[m&7] = m + 2
-				a.changes[m&7][0] = uint8(pattern >> m & 1)
+				g := a.granule(m)
+				g.searched = true
+				g.attacks[0] = thirds(pattern>>m&1) * firstThird
 			}
 			kind, err := a.kind(n, 0)
 			if err != nil {

@@ -1,126 +1,185 @@
 package mp3
 
-// attacks finds attacks, which are sudden rises or falls of energy. In a long block, the noise of a
-// rise would be audible before the rise, and the noise of a fall after the fall. Therefore, a
-// granule with an attack has three short blocks.
+// An attack is a sudden rise or fall of the energy. In a long block, the noise of a rise would be
+// audible before the rise, and the noise of a fall after the fall. Therefore, a granule with an
+// attack has three short blocks.
 //
-// Attacks depend only on the samples. They are found by comparing the energies of parts of 64
-// samples, which are kept for a few granules.
+// Attacks are found by comparing the energies of parts of a granule. They depend only on the
+// samples.
+const (
+	partSamples   = 64
+	partsPerThird = 3
+	granuleParts  = 3 * partsPerThird // 576 samples
+
+	// recentSamples is how far recent energies extend, as a number of samples per 1000 samples a
+	// second. This is 12 ms, so that the pulses of a voice are not attacks.
+	recentSamples = 12
+
+	// filterDelay is the delay of the subbands in samples, measured at the middle of the window.
+	filterDelay = 240
+
+	riseFactor = 3   // minimum factor between an attack and the highest recent energy
+	fallFactor = 5   // minimum factor between the lowest recent energy and a fall
+	minEnergy  = 4e4 // minimum energy of a part in an attack
+)
+
+// A thirds is a set of thirds of a granule.
+type thirds uint8
+
+const (
+	firstThird thirds = 1 << iota
+	secondThird
+	lastThird
+)
+
+// keptGranules is how many granules an attacks keeps. It is a power of two.
+const keptGranules = 8
+
+// attacks finds the attacks in granules. It keeps its results for the most recent granules.
 type attacks struct {
 	in       *input
 	channels int
-	back     int
-	tags     [8]int64 // number of each entry's granule, plus 2; negative if only the energies are known
-	energies [8][2][9]float32
-	changes  [8][2]uint8 // one bit for each third of the granule
+	recent   int // number of parts with which a part is compared, see recentParts
+	kept     [keptGranules]granuleAttacks
 }
 
-const (
-	filterDelay = 240 // delay of the subbands in samples, measured at the middle of the window
-	riseBy      = 3   // minimum factor between an attack and the highest recent energy
-	fallBy      = 5   // minimum factor between the lowest recent energy and a fall
-	loud        = 4e4 // minimum energy of 64 samples in an attack
-)
+// A granuleAttacks holds what is known about a granule.
+type granuleAttacks struct {
+	number   int64
+	measured bool // whether energies is set
+	searched bool // whether attacks is set
+	energies [2][granuleParts]float32
+	attacks  [2]thirds // the thirds that contain attacks, by channel
+}
 
-// lookBack returns how many parts count as recent. They span 12 ms, so that the pulses of a voice
-// are not attacks. Their number is at least 3 and at most 9, which is the number of parts of a
-// granule.
-func lookBack(rate int) int { return max(3, min(9, rate*12/64000)) }
+// recentParts returns how many parts count as recent at a sample rate. The limits are the shortest
+// useful comparison and the length of the previous granule.
+func recentParts(rate int) int {
+	return max(3, min(granuleParts, rate*recentSamples/(1000*partSamples)))
+}
 
-// find finds the attacks in granule n. It uses the energies of n and of the previous granule.
-func (a *attacks) find(n int64) error {
-	if a.tags[n&7] == n+2 {
-		return nil
+// granule returns the entry of granule n. The entry is empty if the granule is not kept.
+func (a *attacks) granule(n int64) *granuleAttacks {
+	g := &a.kept[n&(keptGranules-1)]
+	if g.number != n {
+		*g = granuleAttacks{number: n}
 	}
-	for m := n - 1; m <= n; m++ {
-		if err := a.measure(m); err != nil {
-			return err
-		}
+	return g
+}
+
+// kind returns the window type of granule n. A granule between two granules with short blocks also
+// has short blocks, because the slopes of a long window would not fit between them.
+func (a *attacks) kind(n int64, ch int) (int, error) {
+	before, err := a.needsShort(n-1, ch)
+	if err != nil {
+		return 0, err
+	}
+	now, err := a.needsShort(n, ch)
+	if err != nil {
+		return 0, err
+	}
+	after, err := a.needsShort(n+1, ch)
+	if err != nil {
+		return 0, err
+	}
+
+	switch {
+	case now, before && after:
+		return short, nil
+	case after:
+		return start, nil
+	case before:
+		return stop, nil
+	}
+	return normal, nil
+}
+
+// needsShort reports whether an attack lies where granule n would have its short blocks. The short
+// blocks would cover the last two thirds of the previous granule and the first two thirds of
+// granule n.
+func (a *attacks) needsShort(n int64, ch int) (bool, error) {
+	previous, err := a.search(n - 1)
+	if err != nil {
+		return false, err
+	}
+	current, err := a.search(n)
+	if err != nil {
+		return false, err
+	}
+
+	inPrevious := previous.attacks[ch]&(secondThird|lastThird) != 0
+	inCurrent := current.attacks[ch]&(firstThird|secondThird) != 0
+	return inPrevious || inCurrent, nil
+}
+
+// search finds the attacks in granule n. It compares the energies of n with each other and with
+// those of the previous granule.
+func (a *attacks) search(n int64) (*granuleAttacks, error) {
+	g := a.granule(n)
+	if g.searched {
+		return g, nil
+	}
+	previous, err := a.measure(n - 1)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.measure(n); err != nil {
+		return nil, err
 	}
 
 	for ch := range a.channels {
-		var e [18]float32
-		copy(e[:9], a.energies[(n-1)&7][ch][:])
-		copy(e[9:], a.energies[n&7][ch][:])
-		changes := uint8(0)
-		for k := 9; k < 18; k++ {
-			if sudden(e[k-a.back:k], e[k]) {
-				changes |= 1 << ((k - 9) / 3)
+		var energies [2 * granuleParts]float32
+		copy(energies[:granuleParts], previous.energies[ch][:])
+		copy(energies[granuleParts:], g.energies[ch][:])
+		for part := range granuleParts {
+			at := granuleParts + part
+			if isAttack(energies[at-a.recent:at], energies[at]) {
+				g.attacks[ch] |= firstThird << (part / partsPerThird)
 			}
 		}
-		a.changes[n&7][ch] = changes
 	}
-
-	a.tags[n&7] = n + 2
-	return nil
+	g.searched = true
+	return g, nil
 }
 
-// sudden reports whether now is far above or below all energies in before.
-func sudden(before []float32, now float32) bool {
-	most, least := before[0], before[0]
-	for _, x := range before[1:] {
-		most, least = max(most, x), min(least, x)
+// isAttack reports whether an energy is far above or far below all recent energies.
+func isAttack(recent []float32, energy float32) bool {
+	highest, lowest := recent[0], recent[0]
+	for _, e := range recent[1:] {
+		highest = max(highest, e)
+		lowest = min(lowest, e)
 	}
-	return now > loud && now > float32(riseBy*most) || least > loud && least > float32(fallBy*now)
+
+	rises := energy > minEnergy && energy > float32(riseFactor*highest)
+	falls := lowest > minEnergy && lowest > float32(fallFactor*energy)
+	return rises || falls
 }
 
 // measure computes the energies of the parts of granule n. It uses the differences between samples,
 // which makes low frequencies count less.
-func (a *attacks) measure(n int64) error {
-	if t := a.tags[n&7]; t == n+2 || t == -n-2 {
-		return nil
+func (a *attacks) measure(n int64) (*granuleAttacks, error) {
+	g := a.granule(n)
+	if g.measured {
+		return g, nil
 	}
 
+	const samples = granuleParts * partSamples
+	first := samples*n - lead - filterDelay
 	for ch := range a.channels {
-		pcm, err := a.in.samples(ch, 576*n-lead-filterDelay-1, 577)
+		pcm, err := a.in.samples(ch, first-1, 1+samples) // the first difference needs one more sample
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for k := range 9 {
-			x := (*[65]float32)(pcm[64*k:])
+		for part := range granuleParts {
+			x := (*[1 + partSamples]float32)(pcm[part*partSamples:])
 			sum := float32(0)
-			for i := range 64 {
+			for i := range partSamples {
 				d := x[i+1] - x[i]
 				sum += float32(d * d)
 			}
-			a.energies[n&7][ch][k] = sum
+			g.energies[ch][part] = sum
 		}
 	}
-	a.tags[n&7] = -n - 2 // only the energies are known
-	return nil
-}
-
-// within reports whether an attack lies where granule n would have its short blocks. The short
-// blocks would cover the last two thirds of the previous granule and the first two thirds of
-// granule n.
-func (a *attacks) within(n int64, ch int) (bool, error) {
-	if err := a.find(n - 1); err != nil {
-		return false, err
-	}
-	if err := a.find(n); err != nil {
-		return false, err
-	}
-	return a.changes[(n-1)&7][ch]&6 != 0 || a.changes[n&7][ch]&3 != 0, nil
-}
-
-// kind returns the window type of granule n. A granule between two granules with short blocks also
-// has short blocks, because it has no room for the slopes of a long window.
-func (a *attacks) kind(n int64, ch int) (int, error) {
-	var at [3]bool
-	for i := range at {
-		var err error
-		if at[i], err = a.within(n-1+int64(i), ch); err != nil {
-			return 0, err
-		}
-	}
-
-	switch {
-	case at[1] || at[0] && at[2]:
-		return short, nil
-	case at[2]:
-		return start, nil
-	case at[0]:
-		return stop, nil
-	}
-	return normal, nil
+	g.measured = true
+	return g, nil
 }

@@ -14,9 +14,13 @@ type encoder struct {
 }
 
 func newEncoder(f *format, src Source) *encoder {
-	e := &encoder{f: f, in: newInput(src, 2*(history+576)), last: -3}
-	e.attacks.in, e.attacks.channels, e.attacks.back = e.in, f.channels, lookBack(f.rate)
-	return e
+	in := newInput(src, 2*(history+576))
+	return &encoder{
+		f:       f,
+		in:      in,
+		last:    -3,
+		attacks: attacks{in: in, channels: f.channels, recent: recentParts(f.rate)},
+	}
 }
 
 // frame encodes audio frame n into buf, which has the frame's length. The frame with the tag is not

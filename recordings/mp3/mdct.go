@@ -193,7 +193,7 @@ func (g *granule) transform(kind int, b *bands, before, now *[32][18]float32) {
 			mdct36(&before[sb], &now[sb], &foldings[kind], (*[18]float32)(g.lines[18*sb:]))
 		}
 		antialias(&g.lines)
-		g.edges, g.first = b.long[:], b.firstLong
+		g.edges, g.first = b.long[:], b.regionLong
 		return
 	}
 	for sb := range 32 {
@@ -210,5 +210,5 @@ func (g *granule) transform(kind int, b *bands, before, now *[32][18]float32) {
 			}
 		}
 	}
-	g.edges, g.first = b.triple[:], b.firstShort
+	g.edges, g.first = b.triple[:], b.regionShort
 }
