@@ -24,13 +24,12 @@ func TestLyingTag(t *testing.T) {
 	if err != nil || facts.Codec != "mp3" {
 		t.Fatalf("Parse = %+v, %v, want an MP3", facts, err)
 	}
-	var rec Recording
-	parts := New(Config{}).measure(bytes.NewReader(file), facts, &rec)
-	if rec.Levels != nil {
-		t.Errorf("the levels are %+v, want none", rec.Levels)
+	m := New(Config{}).measure(bytes.NewReader(file), facts, "")
+	if m.levels != nil {
+		t.Errorf("the levels are %+v, want none", m.levels)
 	}
-	if parts[indexPart] == nil {
-		t.Errorf("%d parts without an index, want one", len(parts))
+	if m.parts[indexPart] == nil {
+		t.Errorf("%d parts without an index, want one", len(m.parts))
 	}
 }
 
@@ -58,12 +57,12 @@ func TestMeasuringNeverFails(t *testing.T) {
 		var log strings.Builder
 		r := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		for range 10 { // more than the number of concurrent measurements
-			var rec Recording
-			if parts := r.measure(brokenDisk(fault), facts, &rec); parts != nil {
-				t.Errorf("%s: %d parts, want none", name, len(parts))
+			m := r.measure(brokenDisk(fault), facts, "")
+			if m.parts != nil {
+				t.Errorf("%s: %d parts, want none", name, len(m.parts))
 			}
-			if rec.Levels != nil {
-				t.Errorf("%s: levels %+v, want none", name, rec.Levels)
+			if m.levels != nil {
+				t.Errorf("%s: levels %+v, want none", name, m.levels)
 			}
 		}
 		if got := strings.Count(log.String(), "measuring a recording"); got != 10 {

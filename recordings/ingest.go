@@ -109,7 +109,9 @@ func (in *ingestion) write(ctx context.Context, f File) (parts map[string][]byte
 		return nil, err
 	}
 
-	parts = in.measure(f, facts, &in.rec)
+	measured := in.measure(f, facts, in.rec.SHA256)
+	in.rec.Levels = measured.levels
+
 	in.twin, err = in.findTwin(ctx, in.rec, f)
 	if err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (in *ingestion) write(ctx context.Context, f File) (parts map[string][]byte
 			return nil, err
 		}
 	}
-	return parts, nil
+	return measured.parts, nil
 }
 
 // commit completes the recording and adds it to the store. It reports whether the received file

@@ -21,71 +21,82 @@ const (
 	indexPart = "index" // decoder checkpoints, for codecs that need them
 )
 
-// maxSlow is the maximum length of audio that is measured if decoding it takes much CPU time. The
-// sender waits for the measurement, and two bytes of Opus can contain 120 ms.
+// maxSlow is the longest audio that is measured if decoding it takes much CPU time. The sender waits
+// for the measurement, and a small file can contain very long audio: two bytes of Opus can contain
+// 120 ms.
 const maxSlow = 4 * time.Hour
 
 var partNames = []string{peaksPart, indexPart}
 
-// measure measures a recording in one pass over its audio. It stores the levels in rec and returns
-// the parts to store with the media. Codecs that cannot be converted get no levels. Errors are only
-// logged, because storing the upload is more important than its levels.
-func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (parts map[string][]byte) {
+// A measurement is what one pass over a recording's audio computes.
+type measurement struct {
+	levels *levels.Facts     // nil if the audio was not measured
+	parts  map[string][]byte // the parts to store with the media, by name
+}
+
+// measure measures the audio of a file whose digest is sha256. Errors and panics are only logged,
+// because storing the upload is more important than its levels. After one of them, the measurement
+// is empty.
+func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, sha256 string) (m measurement) {
 	if facts.Frames == 0 {
-		return nil
+		return measurement{}
 	}
 
-	// This limits the number of concurrent measurements. Long measurements have their own limit, so
-	// that other uploads do not wait for them.
-	turns := r.measuring
-	if audio.IsSlow(facts) {
-		turns = r.decoding
-	}
+	turns := r.measurementTurns(facts)
 	turns <- struct{}{}
-	defer func() { // after a panic, only the levels are lost
-		<-turns
+	defer func() { <-turns }()
+
+	defer func() {
 		if fault := recover(); fault != nil {
-			r.c.Log.Error("measuring a recording", "sha256", rec.SHA256,
+			r.c.Log.Error("measuring a recording", "sha256", sha256,
 				"panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
-			parts = nil
+			m = measurement{}
 		}
 	}()
 
-	measured, parts, err := measureAudio(f, facts)
+	m, err := measureAudio(f, facts)
 	if err != nil {
-		r.c.Log.Error("measuring a recording", "sha256", rec.SHA256, "error", err)
-		return nil
+		r.c.Log.Error("measuring a recording", "sha256", sha256, "error", err)
+		return measurement{}
 	}
-	rec.Levels = measured
-	return parts
+	return m
 }
 
-// measureAudio returns the levels of a file, or nil if the file cannot be converted or would take
-// too long to measure. It also returns the parts to store with the file.
-func measureAudio(f io.ReaderAt, facts wav.Facts) (*levels.Facts, map[string][]byte, error) {
+// measurementTurns returns the channel that limits the number of concurrent measurements. Slow
+// audio has its own limit, so that other uploads do not wait for it.
+func (r *Recordings) measurementTurns(facts wav.Facts) chan struct{} {
+	if audio.IsSlow(facts) {
+		return r.decoding
+	}
+	return r.measuring
+}
+
+// measureAudio measures the audio of a file. The measurement has no levels if the codec cannot be
+// converted, or if measuring would take too long.
+func measureAudio(f io.ReaderAt, facts wav.Facts) (measurement, error) {
 	samples, err := audio.Open(f, facts, nil)
 	if errors.Is(err, wav.ErrCodec) {
-		return nil, nil, nil
+		return measurement{}, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return measurement{}, err
 	}
 	if audio.IsSlow(facts) && facts.Duration() > maxSlow {
-		return nil, indexOf(samples), nil
+		return measurement{parts: indexParts(samples)}, nil
 	}
 
 	measured, outline, err := levels.Measure(samples)
 	if err != nil {
-		return nil, nil, err
+		return measurement{}, err
 	}
-	parts := indexOf(samples)
+	parts := indexParts(samples)
 	parts[peaksPart] = outline.Marshal()
-	return &measured, parts, nil
+	return measurement{levels: &measured, parts: parts}, nil
 }
 
-// indexOf returns the index of a recording's audio as a part. Without an index, it returns no
-// parts.
-func indexOf(samples audio.Source) map[string][]byte {
+// indexParts returns the parts that hold the index of the audio. Most codecs need no index and have
+// no such part.
+func indexParts(samples audio.Source) map[string][]byte {
 	parts := make(map[string][]byte)
 	if index := samples.Index(); index != nil {
 		parts[indexPart] = index
@@ -111,7 +122,10 @@ func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recordin
 		return rec, levels.Outline{}, r.unlessGone(ctx, o, sid, fmt.Errorf("opening outline of %s: %w", rec.ID, err))
 	}
 	outline, err := levels.ParseOutline(part)
-	return rec, outline, err
+	if err != nil {
+		return rec, levels.Outline{}, err
+	}
+	return rec, outline, nil
 }
 
 // MediaParts returns the names of the parts that the media of a recording may have.
