@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -23,35 +25,37 @@ func (r release) packages() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	shared, err := r.sharedFiles(dir)
 	if err != nil {
 		return err
 	}
-
-	packager, err := nfpm.Get("deb")
-	if err != nil {
-		return err
-	}
-
 	for _, arch := range architectures {
-		info := r.info(arch, append(files.Contents{r.file(r.binary(arch), "/usr/bin/selvage", 0o755)}, shared...))
-		if err := nfpm.PrepareForPackager(info, "deb"); err != nil {
-			return err
-		}
-
-		f, err := os.Create(filepath.Join(r.out, packager.ConventionalFileName(info)))
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := packager.Package(info, f); err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
+		binary := r.file(r.binary(arch), "/usr/bin/selvage", 0o755)
+		contents := append(files.Contents{binary}, shared...)
+		if err := r.writePackage(r.packageInfo(arch, contents)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writePackage writes the Debian package that info describes.
+func (r release) writePackage(info *nfpm.Info) error {
+	packager, err := nfpm.Get("deb")
+	if err != nil {
+		return err
+	}
+	if err := nfpm.PrepareForPackager(info, "deb"); err != nil {
+		return err
+	}
+
+	f, err := os.Create(filepath.Join(r.out, packager.ConventionalFileName(info)))
+	if err != nil {
+		return err
+	}
+	err = packager.Package(info, f)
+	return errors.Join(err, f.Close())
 }
 
 // numbered matches versions that begin with a number, apart from a leading v.
@@ -66,18 +70,28 @@ func (r release) debianVersion() string {
 	return "0.0.0~" + r.date.Format("20060102150405") + "." + strings.ReplaceAll(r.version, "-", ".")
 }
 
-func (r release) info(arch string, contents files.Contents) *nfpm.Info {
+// packageInfo describes the package for an architecture.
+func (r release) packageInfo(arch string, contents files.Contents) *nfpm.Info {
 	deb := filepath.Join(r.root, "release", "deb")
 	return nfpm.WithDefaults(&nfpm.Info{
-		Name: "selvage", Arch: arch, Platform: "linux", Version: r.debianVersion(), VersionSchema: "none",
-		Section: "net", Priority: "optional", License: "Apache-2.0", MTime: r.date,
-		Maintainer: "The selvage authors <packages@selvage.invalid>",
-		Homepage:   "https://github.com/selvage/selvage",
+		Name:          "selvage",
+		Arch:          arch,
+		Platform:      "linux",
+		Version:       r.debianVersion(),
+		VersionSchema: "none",
+		Section:       "net",
+		Priority:      "optional",
+		License:       "Apache-2.0",
+		MTime:         r.date,
+		Maintainer:    "The selvage authors <packages@selvage.invalid>",
+		Homepage:      "https://github.com/selvage/selvage",
 		Description: "Subscriber identity, fabric tokens and call recordings\n" +
 			"An OpenID Connect provider, the auth server of a Call Fabric API, and a recordings\n" +
 			"archive that LaML clients read, in one binary.",
 		Overridables: nfpm.Overridables{
-			Depends: []string{"adduser"}, Recommends: []string{"ca-certificates"}, Contents: contents,
+			Depends:    []string{"adduser"},
+			Recommends: []string{"ca-certificates"},
+			Contents:   contents,
 			Scripts: nfpm.Scripts{
 				PostInstall: filepath.Join(deb, "postinst"),
 				PreRemove:   filepath.Join(deb, "prerm"),
@@ -87,46 +101,80 @@ func (r release) info(arch string, contents files.Contents) *nfpm.Info {
 	})
 }
 
+// file returns a file of a package. It belongs to root and has the date of the release.
 func (r release) file(source, destination string, mode fs.FileMode) *files.Content {
-	info := &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: r.date}
-	return &files.Content{Source: source, Destination: destination, FileInfo: info}
+	return &files.Content{
+		Source:      source,
+		Destination: destination,
+		FileInfo: &files.ContentFileInfo{
+			Owner: "root",
+			Group: "root",
+			Mode:  mode,
+			MTime: r.date,
+		},
+	}
 }
 
-// sharedFiles returns the files that are the same for every architecture. They include the
-// completions and manual pages, which the binary generates.
+// sharedFiles returns the files that are the same for every architecture. It writes generated files
+// to dir.
 func (r release) sharedFiles(dir string) (files.Contents, error) {
+	completions, err := r.completions(dir)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := r.manualPages(filepath.Join(dir, "man"))
+	if err != nil {
+		return nil, err
+	}
+
 	deb := filepath.Join(r.root, "release", "deb")
 	config := r.file(filepath.Join(deb, "selvage.yaml"), "/etc/selvage/selvage.yaml", 0o644)
 	config.Type = files.TypeConfigNoReplace
-	all := files.Contents{
+	fixed := files.Contents{
 		config,
 		r.file(filepath.Join(deb, "selvage.service"), "/usr/lib/systemd/system/selvage.service", 0o644),
 		r.file(filepath.Join(r.out, "LICENSES.txt"), "/usr/share/doc/selvage/LICENSES.txt", 0o644),
 		r.file(filepath.Join(r.root, "LICENSE"), "/usr/share/doc/selvage/copyright", 0o644),
 	}
+	return slices.Concat(fixed, completions, pages), nil
+}
 
-	own := r.binary(runtime.GOARCH)
-	for shell, destination := range map[string]string{
+// completions generates the completions of each shell in dir.
+func (r release) completions(dir string) (files.Contents, error) {
+	destinations := map[string]string{
 		"bash": "/usr/share/bash-completion/completions/selvage",
 		"zsh":  "/usr/share/zsh/vendor-completions/_selvage",
 		"fish": "/usr/share/fish/vendor_completions.d/selvage.fish",
-	} {
-		text, err := exec.Command(own, "completion", shell).Output()
+	}
+
+	var all files.Contents
+	for shell, destination := range destinations {
+		text, err := exec.Command(r.binary(runtime.GOARCH), "completion", shell).Output()
 		if err != nil {
 			return nil, fmt.Errorf("completions for %s: %w", shell, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, shell), text, 0o644); err != nil {
+		source := filepath.Join(dir, shell)
+		if err := os.WriteFile(source, text, 0o644); err != nil {
 			return nil, err
 		}
-		all = append(all, r.file(filepath.Join(dir, shell), destination, 0o644))
+		all = append(all, r.file(source, destination, 0o644))
 	}
+	return all, nil
+}
 
-	if err := exec.Command(own, "man", filepath.Join(dir, "man")).Run(); err != nil {
+// manualPages generates the manual pages in dir.
+func (r release) manualPages(dir string) (files.Contents, error) {
+	if err := exec.Command(r.binary(runtime.GOARCH), "man", dir).Run(); err != nil {
 		return nil, fmt.Errorf("manual pages: %w", err)
 	}
-	pages, err := filepath.Glob(filepath.Join(dir, "man", "*.1"))
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil {
+		return nil, err
+	}
+
+	var all files.Contents
 	for _, page := range pages {
 		all = append(all, r.file(page, "/usr/share/man/man1/"+filepath.Base(page), 0o644))
 	}
-	return all, err
+	return all, nil
 }
