@@ -60,15 +60,20 @@ type FrameLink struct {
 var dashboard = sync.OnceValue(func() map[*words.Words]func() *template.Template {
 	return eachLanguage(func(w *words.Words) *template.Template {
 		return parseIn(template.New("").Funcs(template.FuncMap{
+			"ago":          func(now, at time.Time) string { return ago(w, now, at) },
+			"clock":        w.Format,
+			"date":         w.Date,
+			"day":          func(at time.Time) string { return day(w, at) },
+			"iso":          iso,
+			"lang":         func() string { return w.Tag },
+			"languages":    words.All,
 			"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) },
-			"static":       static.URL, "iso": iso, "tr": w.Text, "clock": w.Format,
-			"say": w.Say, "date": w.Date, "picture": picture,
-			"ago":       func(now, at time.Time) string { return ago(w, now, at) },
-			"prose":     prose,
-			"day":       func(at time.Time) string { return day(w, at) },
-			"themes":    func() []string { return []string{"light", "dark"} },
-			"lang":      func() string { return w.Tag },
-			"languages": words.All,
+			"picture":      picture,
+			"prose":        prose,
+			"say":          w.Say,
+			"static":       static.URL,
+			"themes":       func() []string { return []string{"light", "dark"} },
+			"tr":           w.Text,
 		}), w, "pages/dashboard/*.html", "pages/shared/*.html")
 	})
 })
@@ -80,17 +85,22 @@ func prose(text string) template.HTML {
 	if text == "" {
 		return ""
 	}
-	if word, _, _ := strings.Cut(text, " "); !strings.ContainsAny(strings.TrimSuffix(word, "."), "._/:") {
+
+	word, _, _ := strings.Cut(text, " ")
+	looksLikeCode := strings.ContainsAny(strings.TrimSuffix(word, "."), "._/:")
+	if !looksLikeCode {
 		first, size := utf8.DecodeRuneInString(text)
 		text = string(unicode.ToUpper(first)) + text[size:]
 	}
-	if !strings.ContainsAny(text[len(text)-1:], ".!?:") {
+	last := text[len(text)-1:]
+	if !strings.ContainsAny(last, ".!?:") {
 		text += "."
 	}
 
 	var b strings.Builder
 	for i, part := range strings.Split(text, "`") {
-		if i%2 == 1 {
+		betweenBackticks := i%2 == 1
+		if betweenBackticks {
 			b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
 			continue
 		}
@@ -103,31 +113,64 @@ func prose(text string) template.HTML {
 // the page, and the clocks of nodes differ.
 const skew = 5 * time.Second
 
-// ago describes how far at is in the past or the future. It returns "" for the zero time.
+const oneDay = 24 * time.Hour
+
+// An ageTexts holds the texts for a distance in time. Those for several units contain %s for the
+// number.
+type ageTexts struct {
+	now     string // less than a minute
+	minute  string
+	minutes string
+	hour    string
+	hours   string
+	day     string
+	days    string
+}
+
+var (
+	pastTexts = ageTexts{
+		now:     "just now",
+		minute:  "1 minute ago",
+		minutes: "%s minutes ago",
+		hour:    "1 hour ago",
+		hours:   "%s hours ago",
+		day:     "1 day ago",
+		days:    "%s days ago",
+	}
+	futureTexts = ageTexts{
+		now:     "in a moment",
+		minute:  "in 1 minute",
+		minutes: "in %s minutes",
+		hour:    "in 1 hour",
+		hours:   "in %s hours",
+		day:     "in 1 day",
+		days:    "in %s days",
+	}
+)
+
+// ago describes how far at is in the past or the future. It returns "" for the zero time, and the
+// date if it is 60 days or more away.
 func ago(w *words.Words, now, at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
 
-	d := now.Sub(at)
-	units := []string{"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago"}
-	ahead := d < -skew
-	if ahead {
-		d = -d
-		units = []string{"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days"}
+	distance := now.Sub(at)
+	texts := pastTexts
+	if distance < -skew {
+		distance = -distance
+		texts = futureTexts
 	}
 
 	switch {
-	case d < time.Minute && ahead:
-		return w.Text("in a moment")
-	case d < time.Minute:
-		return w.Text("just now")
-	case d < time.Hour:
-		return count(w, int(d/time.Minute), units[0], units[1])
-	case d < 48*time.Hour:
-		return count(w, int(d/time.Hour), units[2], units[3])
-	case d < 60*24*time.Hour:
-		return count(w, int(d/(24*time.Hour)), units[4], units[5])
+	case distance < time.Minute:
+		return w.Text(texts.now)
+	case distance < time.Hour:
+		return count(w, int(distance/time.Minute), texts.minute, texts.minutes)
+	case distance < 2*oneDay:
+		return count(w, int(distance/time.Hour), texts.hour, texts.hours)
+	case distance < 60*oneDay:
+		return count(w, int(distance/oneDay), texts.day, texts.days)
 	}
 	return w.Format(at, "2 Jan 2006")
 }
