@@ -70,9 +70,20 @@ func (r release) debianVersion() string {
 	return "0.0.0~" + r.date.Format("20060102150405") + "." + strings.ReplaceAll(r.version, "-", ".")
 }
 
+// description is the package's description: a line, and then a paragraph.
+const description = "Subscriber identity, fabric tokens and call recordings\n" +
+	"An OpenID Connect provider, the auth server of a Call Fabric API, and a recordings\n" +
+	"archive that LaML clients read, in one binary."
+
 // packageInfo describes the package for an architecture.
 func (r release) packageInfo(arch string, contents files.Contents) *nfpm.Info {
 	deb := filepath.Join(r.root, "release", "deb")
+	scripts := nfpm.Scripts{
+		PostInstall: filepath.Join(deb, "postinst"),
+		PreRemove:   filepath.Join(deb, "prerm"),
+		PostRemove:  filepath.Join(deb, "postrm"),
+	}
+
 	return nfpm.WithDefaults(&nfpm.Info{
 		Name:          "selvage",
 		Arch:          arch,
@@ -85,18 +96,12 @@ func (r release) packageInfo(arch string, contents files.Contents) *nfpm.Info {
 		MTime:         r.date,
 		Maintainer:    "The selvage authors <packages@selvage.invalid>",
 		Homepage:      "https://github.com/selvage/selvage",
-		Description: "Subscriber identity, fabric tokens and call recordings\n" +
-			"An OpenID Connect provider, the auth server of a Call Fabric API, and a recordings\n" +
-			"archive that LaML clients read, in one binary.",
+		Description:   description,
 		Overridables: nfpm.Overridables{
 			Depends:    []string{"adduser"},
 			Recommends: []string{"ca-certificates"},
 			Contents:   contents,
-			Scripts: nfpm.Scripts{
-				PostInstall: filepath.Join(deb, "postinst"),
-				PreRemove:   filepath.Join(deb, "prerm"),
-				PostRemove:  filepath.Join(deb, "postrm"),
-			},
+			Scripts:    scripts,
 		},
 	})
 }
