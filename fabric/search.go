@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"time"
 
 	"github.com/selvage/selvage/internal/page"
 )
@@ -39,4 +40,12 @@ func (ks *APIKeys) Search(
 	ctx context.Context, projectID string, f APIKeyFilter, q page.Query,
 ) (page.Page[APIKey], error) {
 	return ks.store.ListAPIKeys(ctx, projectID, f, q)
+}
+
+// Expiring returns the project's keys that expire after one time and before another, the first to
+// expire first. It returns at most this many keys, and no revoked ones.
+func (ks *APIKeys) Expiring(
+	ctx context.Context, projectID string, after, before time.Time, most int,
+) ([]APIKey, error) {
+	return ks.store.ExpiringAPIKeys(ctx, projectID, after, before, most)
 }

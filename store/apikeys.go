@@ -105,6 +105,16 @@ func (s *Keys) ListAPIKeys(
 	return l.page(ctx, s.read(), q)
 }
 
+// ExpiringAPIKeys returns the project's usable keys that expire between two times, the first to
+// expire first.
+func (s *Keys) ExpiringAPIKeys(
+	ctx context.Context, projectID string, after, before time.Time, most int,
+) ([]fabric.APIKey, error) {
+	return apiKeyTable.gather(ctx, s.read(), `WHERE project_id = $1 AND revoked = 0
+		AND expires > $2 AND expires < $3 ORDER BY expires, id LIMIT $4`,
+		projectID, micros(after), micros(before), most)
+}
+
 // RevokeAPIKey revokes the API key with the id r.ID.
 func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {

@@ -41,6 +41,55 @@ func changeOf(key fabric.APIKey) revocation.Revocation {
 	}
 }
 
+func TestExpiringAPIKeys(t *testing.T) { store.EachDatabase(t, testExpiringAPIKeys) }
+
+// testExpiringAPIKeys shows that only usable keys of the project are returned, the first to expire
+// first.
+func testExpiringAPIKeys(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	rows, p := fabricRows(t, c)
+	other := newProject(t, rows)
+	now := time.Now().Truncate(time.Microsecond).UTC()
+	create := func(p fabric.Project, name string, expires time.Time) fabric.APIKey {
+		t.Helper()
+		key := newAPIKey(t, rows, p, name)
+		in := fabric.APIKeyInput{Name: &name, Expires: &expires}
+		updated, err := rows.UpdateAPIKey(ctx, p.ID, key.ID, in, nil, changeOf(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return updated
+	}
+
+	create(p, "third", now.Add(3*time.Hour))
+	create(p, "first", now.Add(time.Hour))
+	create(p, "second", now.Add(2*time.Hour))
+	create(p, "expired", now)
+	create(p, "late", now.Add(24*time.Hour))
+	create(p, "forever", time.Time{})
+	create(other, "foreign", now.Add(time.Hour))
+	revoked := create(p, "revoked", now.Add(time.Hour))
+	r := changeOf(revoked)
+	r.Kind = revocation.Key
+	if err := rows.RevokeAPIKey(ctx, p.ID, r, now); err != nil {
+		t.Fatal(err)
+	}
+
+	for most, want := range map[int][]string{2: {"first", "second"}, 9: {"first", "second", "third"}} {
+		found, err := rows.ExpiringAPIKeys(ctx, p.ID, now, now.Add(24*time.Hour), most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, k := range found {
+			names = append(names, k.Name)
+		}
+		if !slices.Equal(names, want) {
+			t.Errorf("at most %d keys: the keys are %q, want %q", most, names, want)
+		}
+	}
+}
+
 func TestUpdateAPIKey(t *testing.T) { store.EachDatabase(t, testUpdateAPIKey) }
 
 // testUpdateAPIKey shows that an update changes only the given fields.

@@ -105,6 +105,9 @@ func (a *projectPages) home(v *visit) (err error) {
 // expiresSoon is how long before its expiry an API key needs attention.
 const expiresSoon = 14 * 24 * time.Hour
 
+// maxKeys is the maximum number of keys of which a home page warns. The first to expire come first.
+const maxKeys = 4
+
 // attention returns the matters that need attention in a project and, for owners, in the
 // installation.
 func (a *projectPages) attention(v *visit) (matters []attention, err error) {
@@ -121,24 +124,16 @@ func (a *projectPages) attention(v *visit) (matters []attention, err error) {
 	}
 	matters = append(matters, hooks...)
 
-	usable := fabric.APIKeyFilter{State: fabric.KeyUsable}
-	keys, err := page.Every(v.r.Context(), func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
-		return a.Fabric.APIKeys.Search(ctx, v.project.ID, usable, q)
-	})
+	keys, err := a.Fabric.APIKeys.Expiring(v.r.Context(), v.project.ID, v.now, v.now.Add(expiresSoon), maxKeys)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range keys {
-		if k.Expires.IsZero() {
-			continue
-		}
-		if left := k.Expires.Sub(v.now); left > 0 && left < expiresSoon {
-			matters = append(matters, attention{
-				Status: status{Kind: "warn", Word: "API key expires soon"},
-				Text:   k.Name,
-				URL:    v.base() + "/keys/" + k.ID,
-			})
-		}
+		matters = append(matters, attention{
+			Status: status{Kind: "warn", Word: "API key expires soon"},
+			Text:   k.Name,
+			URL:    v.base() + "/keys/" + k.ID,
+		})
 	}
 	return matters, nil
 }

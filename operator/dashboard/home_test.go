@@ -75,6 +75,31 @@ func TestKeysExpireSoon(t *testing.T) {
 	viewer.get(home).wantText(t, "API key expires soon")
 }
 
+// TestManyKeysExpireSoon shows that the home page warns only of the first keys to expire.
+func TestManyKeysExpireSoon(t *testing.T) {
+	w := newWorld(t)
+	_, viewer := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer})
+	for day := 9; day > 3; day-- {
+		name := fmt.Sprintf("key of day %d", day)
+		expires := time.Now().AddDate(0, 0, day)
+		in := fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}, Expires: &expires}
+		_, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID, in, nil)
+		must(t, err)
+	}
+
+	// The recent events name the other keys, too, so look only above them.
+	body := viewer.get("/dashboard/projects/" + w.one.ID).body
+	if n := strings.Count(body, "API key expires soon"); n != 4 {
+		t.Errorf("the home page warns of %d keys, want 4", n)
+	}
+	above, _, _ := strings.Cut(body, "api_key.created")
+	for day := 4; day < 8; day++ {
+		if name := fmt.Sprintf("key of day %d", day); !strings.Contains(above, name) {
+			t.Errorf("the home page does not warn of the %s", name)
+		}
+	}
+}
+
 // TestActiveThisMonth shows that on the last day of a long month, the home page also counts the
 // subscribers who were active on its first day, but not those of the month before.
 func TestActiveThisMonth(t *testing.T) {
