@@ -61,6 +61,9 @@ func (c *Calls) dialRoom(
 			if !errors.Is(err, problem.NotFound) { // NotFound: the session has just ended there
 				return reply, err
 			}
+			if err := pause(ctx, dialPause); err != nil {
+				return Reply{}, err
+			}
 			continue
 		}
 
@@ -74,7 +77,27 @@ func (c *Calls) dialRoom(
 			return Reply{}, err
 		}
 	}
-	return Reply{}, fmt.Errorf("joining a room: %w", errRoomOver)
+	return Reply{}, &problem.Error{
+		Kind:       problem.Unavailable,
+		Code:       "temporarily_unavailable",
+		Message:    "the room session is ending; dial again in a moment",
+		RetryAfter: time.Second,
+	}
+}
+
+// dialPause is how long dialRoom waits for another node to write the end of a room session.
+const dialPause = 100 * time.Millisecond
+
+// pause waits for a duration. If ctx is done first, it returns the error of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // admit begins the call of a new member. If the client cannot join, the call ends with the reason.
