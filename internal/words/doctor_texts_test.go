@@ -64,13 +64,14 @@ func doctorTexts(t *testing.T) (found []string) {
 var (
 	// findingArgs maps functions of package doctor to how many of their first arguments are texts.
 	findingArgs = map[string]int{
-		"finef":    1,
-		"skippedf": 1,
-		"textf":    1,
-		"warnedf":  2,
-		"brokenf":  2,
-		"of":       1,
-		"and":      1,
+		"finef":      1,
+		"skippedf":   1,
+		"textf":      1,
+		"warnedf":    1,
+		"brokenf":    1,
+		"withRemedy": 1,
+		"of":         1,
+		"and":        1,
 	}
 
 	verb    = regexp.MustCompile(`%(?:\[\d\])?s`)
@@ -81,7 +82,7 @@ var (
 func wantFormat(t *testing.T, file string, call *ast.CallExpr, texts int) {
 	t.Helper()
 	name := nameOf(call.Fun)
-	if name == "of" || name == "and" {
+	if !strings.HasSuffix(name, "f") || name == "of" {
 		return
 	}
 	format, isConstant := constant(call.Args[texts-1])

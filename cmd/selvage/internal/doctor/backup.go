@@ -22,18 +22,19 @@ func (e *Examination) backups(context.Context) []Finding {
 	}
 	files, err := backup.OpenFolder(dir)
 	if err != nil {
-		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+		return []Finding{brokenf("%s", cause(err)).withRemedy(e.asServer(dir))}
 	}
 
 	all, err := backup.OpenDir(files).List()
 	if err != nil {
-		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+		return []Finding{brokenf("%s", cause(err)).withRemedy(e.asServer(dir))}
 	}
 	newest, found, future := backup.Newest(all)
 	switch {
 	case len(future) > 0:
-		return []Finding{warnedf("check the clock, and move the file elsewhere",
-			"%s in %s is dated in the future; it does not count as a backup", future[0].Name, absolute(dir))}
+		return []Finding{warnedf("%s in %s is dated in the future; it does not count as a backup",
+			future[0].Name, absolute(dir)).
+			withRemedy("check the clock, and move the file elsewhere")}
 	case !found:
 		return []Finding{skippedf("none yet; the server creates the first in %s", absolute(dir))}
 	}
@@ -41,8 +42,9 @@ func (e *Examination) backups(context.Context) []Finding {
 	every := time.Duration(e.Config.Backup.Every)
 	age := time.Since(newest.Created)
 	if age > 2*every {
-		return []Finding{warnedf("look for \"creating a backup\" in the server's log",
-			"the newest in %s is %s old; one is due every %s", absolute(dir), age.Round(time.Minute), every)}
+		return []Finding{warnedf("the newest in %s is %s old; one is due every %s",
+			absolute(dir), age.Round(time.Minute), every).
+			withRemedy("look for \"creating a backup\" in the server's log")}
 	}
 	return []Finding{finef("%s in %s, the newest %s old", len(all), absolute(dir), age.Round(time.Minute))}
 }

@@ -61,20 +61,20 @@ func (e certificates) localAuthority(context.Context) []Finding {
 	case noCert || noKey:
 		remedy := textf("restore the missing file, or delete both to create new ones (cd %s && rm %s %s)",
 			dir, ca.CertFile, ca.KeyFile)
-		return []Finding{brokenf(remedy, "%s or %s is missing", ca.CertFile, ca.KeyFile)}
+		return []Finding{brokenf("%s or %s is missing", ca.CertFile, ca.KeyFile).withRemedy(remedy)}
 	}
 
 	// Both files exist, so Open only reads them. Its errors end with a remedy.
 	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.CertifiedHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(strings.Replace(err.Error(), ": delete", "; delete", 1), "; ")
-		return []Finding{brokenf(Text(remedy), "%s", found)}
+		return []Finding{brokenf("%s", found).withRemedy(Text(remedy))}
 	}
 
 	end := a.Certificate().NotAfter
 	if time.Until(end) < 60*24*time.Hour {
 		remedy := textf("delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile)
-		return []Finding{warnedf(remedy, "expires on %s", end.Format(time.DateOnly))}
+		return []Finding{warnedf("expires on %s", end.Format(time.DateOnly)).withRemedy(remedy)}
 	}
 	return []Finding{finef("valid until %s, for %s", end.Format(time.DateOnly), strings.Join(a.Names(), " "))}
 }
@@ -98,9 +98,11 @@ func (e certificates) trust(ctx context.Context) []Finding {
 	case len(places) == 0:
 		return []Finding{skippedf("no certificate store found on this machine")}
 	case slices.ContainsFunc(places, isUntrusted):
-		return []Finding{warnedf(
-			"run `selvage ca install` if browsers or programs on this machine use HTTPS; it reports what needs root",
-			"not every certificate store of this machine trusts it: `selvage ca status` lists them")}
+		const remedy = "run `selvage ca install` if browsers or programs on this machine use HTTPS; " +
+			"it reports what needs root"
+		untrusted := warnedf("not every certificate store of this machine trusts it: " +
+			"`selvage ca status` lists them").withRemedy(remedy)
+		return []Finding{untrusted}
 	}
 
 	return []Finding{finef("every certificate store of this machine trusts it (%s)", len(places))}
@@ -117,12 +119,12 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 	})
 	if err != nil {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
-		return []Finding{brokenf(Text(remedy), "%s", found)}
+		return []Finding{brokenf("%s", found).withRemedy(Text(remedy))}
 	}
 
 	pair, err := f.TLS().GetCertificate(nil)
 	if err != nil {
-		return []Finding{brokenf("check the files", "%s", err)}
+		return []Finding{brokenf("%s", err).withRemedy("check the files")}
 	}
 
 	all := []Finding{ending(pair.Leaf, string(c.TLS.Cert))}
@@ -135,10 +137,9 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 	}
 
 	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Intermediates: chain}); err != nil {
-		all = append(all, warnedf(
-			"set tls.cert to the file with the whole chain (certbot: fullchain.pem); for a private "+
-				"authority, install it on all clients",
-			"not trusted by this machine: %s", err).of("chain"))
+		all = append(all, warnedf("not trusted by this machine: %s", err).
+			withRemedy("set tls.cert to the file with the whole chain (certbot: fullchain.pem); for a private "+
+				"authority, install it on all clients").of("chain"))
 	}
 	return all
 }
@@ -151,10 +152,10 @@ func ending(leaf *x509.Certificate, what string) Finding {
 	end := stamp(leaf.NotAfter)
 	switch {
 	case left < 0:
-		return brokenf("renew it; the server reloads it automatically", "%s, expired on %s", what, end)
+		return brokenf("%s, expired on %s", what, end).withRemedy("renew it; the server reloads it automatically")
 	case left < lifetime/5:
-		return warnedf("find out why it was not renewed",
-			"%s, expires on %s, in %s", what, end, left.Round(time.Hour))
+		return warnedf("%s, expires on %s, in %s", what, end, left.Round(time.Hour)).
+			withRemedy("find out why it was not renewed")
 	}
 	return finef("%s, valid until %s", what, end)
 }
@@ -163,7 +164,7 @@ func ending(leaf *x509.Certificate, what string) Finding {
 func (e certificates) acme(ctx context.Context) (all []Finding) {
 	for _, host := range e.Config.TLS.ACME.Hosts {
 		if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
-			unknown := brokenf("add an A or AAAA record that points to this server", "%s: %s", host, err)
+			unknown := brokenf("%s: %s", host, err).withRemedy("add an A or AAAA record that points to this server")
 			all = append(all, unknown.of("DNS"))
 		}
 	}
@@ -190,9 +191,9 @@ func (e certificates) obtained(ctx context.Context, s *store.Store) (all []Findi
 		case errors.Is(err, problem.NotFound):
 			const remedy = "see the server's log for \"requesting a certificate\"; " +
 				"the authority must reach this server on port 80 or 443"
-			all = append(all, warnedf(remedy, "%s: no certificate yet", host))
+			all = append(all, warnedf("%s: no certificate yet", host).withRemedy(remedy))
 		case err != nil:
-			all = append(all, brokenf("see the findings about the keys", "%s: %s", host, plainly(err)))
+			all = append(all, brokenf("%s: %s", host, plainly(err)).withRemedy("see the findings about the keys"))
 		default:
 			all = append(all, ending(leaf, host))
 		}
@@ -217,14 +218,14 @@ func (e certificates) servedCertificate(ctx context.Context) []Finding {
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", u.Host)
 	if err != nil {
-		return []Finding{brokenf("see the server's log for the reason",
-			"%s, requested for %s: %s", u.Host, name, netCause(err))}
+		return []Finding{brokenf("%s, requested for %s: %s", u.Host, name, netCause(err)).
+			withRemedy("see the server's log for the reason")}
 	}
 	defer conn.Close()
 
 	leaf := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 	if err := leaf.VerifyHostname(name); err != nil {
-		return []Finding{brokenf("use a certificate that includes this name", "%s: %s", u.Host, err)}
+		return []Finding{brokenf("%s: %s", u.Host, err).withRemedy("use a certificate that includes this name")}
 	}
 	return []Finding{ending(leaf, name)}
 }

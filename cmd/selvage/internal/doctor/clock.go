@@ -21,7 +21,7 @@ func (e *Examination) clocks(ctx context.Context) []Finding {
 	case synchronized:
 		all = append(all, finef("this machine's clock is synchronized by NTP").of("NTP"))
 	default:
-		all = append(all, warnedf(setClocks, "this machine's clock is not synchronized").of("NTP"))
+		all = append(all, warnedf("this machine's clock is not synchronized").withRemedy(setClocks).of("NTP"))
 	}
 	return append(all, e.overRows(ctx, func(s *store.Store) []Finding { return e.clocksOfRows(ctx, s) })...)
 }
@@ -42,9 +42,10 @@ func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []F
 	case newest.IsZero():
 		all = append(all, skippedf("the database is empty").of("rows"))
 	case ahead > clock.Tolerated:
-		all = append(all, brokenf(setClocks, "the newest row is from %s, which is %s in the future: "+
+		all = append(all, brokenf("the newest row is from %s, which is %s in the future: "+
 			"this clock was set back, or was ahead when the row was written",
-			stamp(newest), ahead.Round(time.Second)).of("rows"))
+			stamp(newest), ahead.Round(time.Second)).
+			withRemedy(setClocks).of("rows"))
 	default:
 		all = append(all, finef("the newest row is from %s", stamp(newest)).of("rows"))
 	}

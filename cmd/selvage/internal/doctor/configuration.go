@@ -16,7 +16,7 @@ import (
 // line of err.
 func Unreadable(err error) (all []Finding) {
 	for _, line := range strings.Split(err.Error(), "\n") {
-		all = append(all, configured(brokenf("", "%s", line)))
+		all = append(all, configured(brokenf("%s", line)))
 	}
 	all[len(all)-1].Remedy = "fix this first, because nothing else can be checked; `selvage config " +
 		"sample` prints every key"
@@ -34,7 +34,7 @@ func (e *Examination) Configuration() []Finding {
 	all := []Finding{configured(origin)}
 	for _, warning := range e.Config.Warnings() {
 		found, remedy, _ := strings.Cut(warning, "; ")
-		all = append(all, configured(warnedf(Text(remedy), "%s", found)))
+		all = append(all, configured(warnedf("%s", found).withRemedy(Text(remedy))))
 	}
 	return append(all, readableSecrets(e.Config, e.Getenv, e.From)...)
 }
@@ -82,7 +82,8 @@ func readableSecrets(c config.Config, getenv func(string) string, from config.Or
 			continue
 		}
 
-		f := warnedf(Text("chmod o-r "+file), "every user of this machine can read %s, which sets %s", file, s.Path)
+		f := warnedf("every user of this machine can read %s, which sets %s", file, s.Path).
+			withRemedy(Text("chmod o-r " + file))
 		f.Group = "Configuration"
 		f.Name = "secrets"
 		all = append(all, f)

@@ -61,19 +61,19 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{e.noDirectory(dir)}
 	case err != nil:
-		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+		return []Finding{brokenf("%s", cause(err)).withRemedy(e.asServer(dir))}
 	case !info.IsDir():
-		return []Finding{brokenf("set --data to a directory", "%s is not a directory", absolute(dir))}
+		return []Finding{brokenf("%s is not a directory", absolute(dir)).withRemedy("set --data to a directory")}
 	}
 
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
-		return []Finding{brokenf(Text("chmod 700 "+dir),
-			"every user can write to %s (mode %s)", absolute(dir), octal(mode))}
+		return []Finding{brokenf("every user can write to %s (mode %s)", absolute(dir), octal(mode)).
+			withRemedy(Text("chmod 700 " + dir))}
 	case mode&0o007 != 0:
-		return []Finding{warnedf(Text("chmod 700 "+dir),
-			"every user can read %s (mode %s)", absolute(dir), octal(mode))}
+		return []Finding{warnedf("every user can read %s (mode %s)", absolute(dir), octal(mode)).
+			withRemedy(Text("chmod 700 " + dir))}
 	}
 	return []Finding{finef("%s, owner %s, mode %s", absolute(dir), datadir.Owner(info), octal(mode))}
 }
@@ -87,12 +87,11 @@ func (e *Examination) noDirectory(dir string) Finding {
 		parent = filepath.Dir(parent)
 	}
 	if err := syscall.Access(parent, writable); err != nil {
-		return brokenf("set --data, or create the directory for the server's account",
-			"%s does not exist and cannot be created: %s: %s", absolute(dir), parent, err)
+		return brokenf("%s does not exist and cannot be created: %s: %s", absolute(dir), parent, err).
+			withRemedy("set --data, or create the directory for the server's account")
 	}
-	return warnedf(
-		"set --data or SELVAGE_DATA to the server's directory, or run `selvage serve` to create it",
-		"%s does not exist", absolute(dir))
+	return warnedf("%s does not exist", absolute(dir)).
+		withRemedy("set --data or SELVAGE_DATA to the server's directory, or run `selvage serve` to create it")
 }
 
 // mediaDirectory checks that the media directory exists if it is needed.
@@ -103,9 +102,9 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{e.noMedia(ctx, dir)}
 	case err != nil:
-		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+		return []Finding{brokenf("%s", cause(err)).withRemedy(e.asServer(dir))}
 	case !info.IsDir():
-		return []Finding{brokenf("set --media to a directory", "%s is not a directory", absolute(dir))}
+		return []Finding{brokenf("%s is not a directory", absolute(dir)).withRemedy("set --media to a directory")}
 	}
 	mode := octal(info.Mode().Perm())
 	return []Finding{finef("%s, owner %s, mode %s", absolute(dir), datadir.Owner(info), mode)}
@@ -118,8 +117,8 @@ func (e *Examination) bucket(context.Context) []Finding {
 		err = errors.Join(media.Bucket.Probe(), media.Close())
 	}
 	if err != nil {
-		return []Finding{brokenf("check media, s3.access_key, s3.secret_key, and that the bucket exists",
-			"%s", cause(err))}
+		return []Finding{brokenf("%s", cause(err)).
+			withRemedy("check media, s3.access_key, s3.secret_key, and that the bucket exists")}
 	}
 	return []Finding{finef("%s", e.Config.Media)}
 }
@@ -131,8 +130,8 @@ func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	e.overRows(ctx, func(s *store.Store) []Finding {
 		has, err := s.HasRecordings(ctx)
 		if err == nil && has {
-			missing = brokenf("restore it, mount it, or set --media to its location",
-				"%s does not exist, but recordings are stored in it", absolute(dir))
+			missing = brokenf("%s does not exist, but recordings are stored in it", absolute(dir)).
+				withRemedy("restore it, mount it, or set --media to its location")
 		}
 		return nil
 	})
@@ -153,17 +152,17 @@ func (f folder) writing(context.Context) []Finding {
 	case errors.Is(err, syscall.EROFS):
 		const remedy = "remount it writable (mount -o remount,rw), and check `dmesg` for the reason: " +
 			"failing disks become read-only"
-		return []Finding{brokenf(remedy, "%s is on a read-only filesystem", absolute(f.path))}
+		return []Finding{brokenf("%s is on a read-only filesystem", absolute(f.path)).withRemedy(remedy)}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return []Finding{brokenf("free some space or raise the quota; the server recovers automatically",
-			"no space is left in %s", absolute(f.path))}
+		return []Finding{brokenf("no space is left in %s", absolute(f.path)).
+			withRemedy("free some space or raise the quota; the server recovers automatically")}
 	case errors.Is(err, fs.ErrPermission):
-		return []Finding{brokenf(f.asServer(f.path), "%s is not writable", absolute(f.path))}
+		return []Finding{brokenf("%s is not writable", absolute(f.path)).withRemedy(f.asServer(f.path))}
 	case err != nil:
-		return []Finding{brokenf("check `dmesg`: the disk may be failing", "%s", cause(err))}
+		return []Finding{brokenf("%s", cause(err)).withRemedy("check `dmesg`: the disk may be failing")}
 	case took > 250*time.Millisecond:
-		return []Finding{warnedf("use a faster disk: every change waits for this",
-			"writing a file to disk takes %s, which is slow", took)}
+		return []Finding{warnedf("writing a file to disk takes %s, which is slow", took).
+			withRemedy("use a faster disk: every change waits for this")}
 	}
 
 	return []Finding{finef("writing a file to disk takes %s", max(took, time.Millisecond))}

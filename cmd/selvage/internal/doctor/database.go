@@ -83,8 +83,8 @@ func (e *Examination) noDatabase() Finding {
 	if err != nil || len(entries) == 0 {
 		return skippedf("missing; the first start creates it")
 	}
-	return brokenf("restore it, or set --database; a start would create an empty one",
-		"%s is missing, but %s is not empty", fileOf(string(e.Config.Database)), e.Config.Data)
+	return brokenf("%s is missing, but %s is not empty", fileOf(string(e.Config.Database)), e.Config.Data).
+		withRemedy("restore it, or set --database; a start would create an empty one")
 }
 
 // entries checks the store of short-lived state: Redis, PostgreSQL or a file.
@@ -151,11 +151,12 @@ func unfit(url string, err error) Finding {
 	var u *database.Unfit
 	switch {
 	case !errors.As(err, &u):
-		return brokenf("see the findings about the data directory, and check the server's log", "%s", plainly(err))
+		return brokenf("%s", plainly(err)).
+			withRemedy("see the findings about the data directory, and check the server's log")
 	case config.DatabaseURL(url).Shared():
-		return brokenf(Text(u.Remedy), "%s", u.Found)
+		return brokenf("%s", u.Found).withRemedy(Text(u.Remedy))
 	}
-	return brokenf(Text(u.Remedy), "%s: %s", fileOf(url), u.Found)
+	return brokenf("%s: %s", fileOf(url), u.Found).withRemedy(Text(u.Remedy))
 }
 
 // largeLog is the size at which an SQLite write-ahead log is suspicious. A larger log means that
@@ -173,12 +174,12 @@ func (e *Examination) file(r database.Report, url string) []Finding {
 	if r.Log > largeLog {
 		const remedy = "restart the server; if the file grows again, look for a long-running reader, " +
 			"such as a backup or an sqlite3 shell"
-		all = append(all, warnedf(remedy, "%s-wal has grown to %s", name, inUnits(uint64(r.Log))).of("log"))
+		all = append(all, warnedf("%s-wal has grown to %s", name, inUnits(uint64(r.Log))).withRemedy(remedy).of("log"))
 	}
 
 	if r.Writer != 0 && r.Writer != e.running.PID {
-		all = append(all, brokenf("stop that process; until then changes wait, and return 503 after 5 seconds",
-			"process %s has locked %s for writing", r.Writer, name).of("lock"))
+		all = append(all, brokenf("process %s has locked %s for writing", r.Writer, name).
+			withRemedy("stop that process; until then changes wait, and return 503 after 5 seconds").of("lock"))
 	}
 	return all
 }
@@ -215,7 +216,7 @@ func (e *Examination) waiting(ctx context.Context, queue func(*store.Store) deli
 		case n == 0:
 			return []Finding{finef("nothing is pending")}
 		case wait > stale:
-			return []Finding{warnedf(advice, "%s pending, the oldest for %s", n, wait.Round(time.Minute))}
+			return []Finding{warnedf("%s pending, the oldest for %s", n, wait.Round(time.Minute)).withRemedy(advice)}
 		}
 		return []Finding{finef("%s pending, none for long", n)}
 	})

@@ -36,8 +36,8 @@ func (f folder) space(context.Context) []Finding {
 	findings := []Finding{left}
 
 	if inodes > 0 && freeInodes < inodes/100 {
-		few := warnedf("remove unneeded files, or move it to another filesystem",
-			"%s of %s inodes are free", freeInodes, inodes)
+		few := warnedf("%s of %s inodes are free", freeInodes, inodes).
+			withRemedy("remove unneeded files, or move it to another filesystem")
 		findings = append(findings, few.of("inodes"))
 	}
 	return findings
@@ -107,15 +107,14 @@ func (f folder) filesystem(context.Context) []Finding {
 	case kind == "":
 		return []Finding{skippedf("not supported on this system")}
 	case slices.Contains(networkKinds, kind):
-		return []Finding{warnedf(
-			"use a local disk: SQLite's locks and syncs are not reliable over a network",
-			"%s, mounted at %s, is a network filesystem", kind, mount)}
+		return []Finding{warnedf("%s, mounted at %s, is a network filesystem", kind, mount).
+			withRemedy("use a local disk: SQLite's locks and syncs are not reliable over a network")}
 	case slices.Contains(memoryKinds, kind):
-		return []Finding{warnedf("use a filesystem on disk",
-			"%s, mounted at %s, is lost when the machine restarts", kind, mount)}
+		return []Finding{warnedf("%s, mounted at %s, is lost when the machine restarts", kind, mount).
+			withRemedy("use a filesystem on disk")}
 	case kind == "overlay":
-		return []Finding{warnedf(textf("mount a volume at %s", absolute(f.path)),
-			"it is in the container's own layer and is lost with the container")}
+		return []Finding{warnedf("it is in the container's own layer and is lost with the container").
+			withRemedy(textf("mount a volume at %s", absolute(f.path)))}
 	}
 
 	return []Finding{finef("%s, mounted at %s", kind, mount)}

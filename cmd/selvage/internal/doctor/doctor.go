@@ -54,13 +54,18 @@ func skippedf(format string, values ...any) Finding {
 	return Finding{Status: Skipped, Found: textf(format, values...)}
 }
 
-// warnedf and brokenf return findings that need a remedy.
-func warnedf(remedy Text, format string, values ...any) Finding {
-	return Finding{Status: Warned, Found: textf(format, values...), Remedy: remedy}
+func warnedf(format string, values ...any) Finding {
+	return Finding{Status: Warned, Found: textf(format, values...)}
 }
 
-func brokenf(remedy Text, format string, values ...any) Finding {
-	return Finding{Status: Broken, Found: textf(format, values...), Remedy: remedy}
+func brokenf(format string, values ...any) Finding {
+	return Finding{Status: Broken, Found: textf(format, values...)}
+}
+
+// withRemedy returns f with the command or setting that solves the problem.
+func (f Finding) withRemedy(remedy Text) Finding {
+	f.Remedy = remedy
+	return f
 }
 
 // of returns f under a different name. Checks that examine several things use it.
@@ -108,9 +113,9 @@ func (e *Examination) Examine(ctx context.Context) []Finding {
 }
 
 func hangs(patience time.Duration) Finding {
-	return brokenf(
-		"find what hangs with `dmesg`, `mount` and `df`; a network filesystem hangs if its server is unreachable",
-		"no response within %s", patience)
+	return brokenf("no response within %s", patience).
+		withRemedy("find what hangs with `dmesg`, `mount` and `df`; a network filesystem hangs if its server is " +
+			"unreachable")
 }
 
 // patience is the time limit of a check.

@@ -32,7 +32,7 @@ func TestExamine(t *testing.T) {
 		}
 		heedful := func(ctx context.Context) []Finding {
 			<-ctx.Done()
-			return []Finding{warnedf("wait", "late")}
+			return []Finding{warnedf("late").withRemedy("wait")}
 		}
 		nothing := func(context.Context) []Finding { return nil }
 		checks := []check{

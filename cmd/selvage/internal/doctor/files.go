@@ -86,13 +86,13 @@ func (e *Examination) files(dir string) (all []Finding) {
 	}
 
 	if strange != nil {
-		all = append(all, brokenf(Text("chown -R "+datadir.Account(who)+" "+dir),
-			"not owned by %s, the server's account: %s", datadir.Account(who), few(strange)))
+		all = append(all, brokenf("not owned by %s, the server's account: %s", datadir.Account(who), few(strange)).
+			withRemedy(Text("chown -R "+datadir.Account(who)+" "+dir)))
 	}
 
 	if readable != nil {
 		remedy := Text("cd " + dir + " && chmod 600 " + strings.Join(readable, " "))
-		all = append(all, warnedf(remedy, "every user can read %s", few(readable)))
+		all = append(all, warnedf("every user can read %s", few(readable)).withRemedy(remedy))
 	}
 
 	switch {
@@ -111,7 +111,7 @@ func (e *Examination) ownKinds(context.Context) []Finding {
 		return nil
 	}
 	if _, err := kinds.Load(dir); err != nil {
-		return []Finding{brokenf("fix or remove the file: the server does not start with it", "%s", err)}
+		return []Finding{brokenf("%s", err).withRemedy("fix or remove the file: the server does not start with it")}
 	}
 	return []Finding{finef("all kinds in %s are valid", absolute(dir))}
 }

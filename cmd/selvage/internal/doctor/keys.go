@@ -42,7 +42,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	if e.Config.MasterKey != "" {
 		key, err := keys.ParseMaster(string(e.Config.MasterKey))
 		if err != nil {
-			return nil, brokenf("set the correct key", "%s", err)
+			return nil, brokenf("%s", err).withRemedy("set the correct key")
 		}
 		return key, finef("from %s", place.ReplaceAllString(e.From["master_key"], ""))
 	}
@@ -50,7 +50,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	file := e.Config.MasterFile()
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		if needed {
-			return nil, brokenf(e.masterRemedy(), "%s is missing; the key ring is encrypted with it", file)
+			return nil, brokenf("%s is missing; the key ring is encrypted with it", file).withRemedy(e.masterRemedy())
 		}
 		return nil, skippedf("missing; the first start creates it")
 	}
@@ -58,7 +58,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	key, err := keys.ReadMaster(file)
 	if err != nil {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
-		return nil, brokenf(Text(remedy), "%s", found)
+		return nil, brokenf("%s", found).withRemedy(Text(remedy))
 	}
 	return key, finef("%s; keep a copy elsewhere", absolute(file))
 }
@@ -76,11 +76,11 @@ func (e *Examination) masterRemedy() Text {
 // rotation.
 func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {
-		return []Finding{brokenf(e.masterRemedy(), "the key ring is encrypted with a different master key")}
+		return []Finding{brokenf("the key ring is encrypted with a different master key").withRemedy(e.masterRemedy())}
 	}
 
 	if status.Err != nil {
-		all = append(all, brokenf("check where these keys are stored", "%s", status.Err))
+		all = append(all, brokenf("%s", status.Err).withRemedy("check where these keys are stored"))
 	}
 
 	var missing, overdue []string
@@ -106,10 +106,10 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 		remedy = textf("check the server's log for \"maintaining the key ring\"")
 	}
 	if missing != nil && len(records) > 0 {
-		all = append(all, warnedf(remedy, "missing keys: %s", strings.Join(missing, ", ")).of("missing"))
+		all = append(all, warnedf("missing keys: %s", strings.Join(missing, ", ")).withRemedy(remedy).of("missing"))
 	}
 	if overdue != nil {
-		all = append(all, warnedf(remedy, "overdue since: %s", strings.Join(overdue, ", ")).of("rotation"))
+		all = append(all, warnedf("overdue since: %s", strings.Join(overdue, ", ")).withRemedy(remedy).of("rotation"))
 	}
 	if all == nil {
 		all = append(all, finef("%s keys, decrypted with the master key", len(records)))

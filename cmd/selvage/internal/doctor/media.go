@@ -88,20 +88,22 @@ func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	local := (config.Where{Public: e.where.Public, Auth: e.where.Public}).Local()
 	listener := e.Config.MediaListener()
 	if listener.Loopback() && !local {
-		return []Finding{warnedf("set --listen-media :8444 and open that port in the firewall for UDP and TCP, or "+
-			"set it to off if nobody calls",
-			"media is on %s, which only this machine reaches, but browsers come to %s", listener, e.where.Public)}
+		return []Finding{warnedf("media is on %s, which only this machine reaches, but browsers come to %s",
+			listener, e.where.Public).
+			withRemedy("set --listen-media :8444 and open that port in the firewall for UDP and TCP, or " +
+				"set it to off if nobody calls")}
 	}
 
 	all, elsewhere, err := e.Config.MediaAddresses(ctx, e.where.Public)
 	switch {
 	case err != nil:
-		return []Finding{warnedf("set --public-url", "%s", err)}
+		return []Finding{warnedf("%s", err).withRemedy("set --public-url")}
 	case len(all) == 0 && len(elsewhere) > 0:
-		return []Finding{warnedf("set --media-address to the address at which browsers reach this machine, and "+
-			"forward the media port to it unchanged",
-			"%s is %s, which this machine does not have; browsers get the addresses of its interfaces",
-			e.where.Public, list(elsewhere))}
+		const remedy = "set --media-address to the address at which browsers reach this machine, and " +
+			"forward the media port to it unchanged"
+		unreachable := warnedf("%s is %s, which this machine does not have; browsers get the addresses "+
+			"of its interfaces", e.where.Public, list(elsewhere)).withRemedy(remedy)
+		return []Finding{unreachable}
 	case len(all) == 0:
 		return []Finding{finef("browsers get the addresses of this machine's interfaces")}
 	}
@@ -155,8 +157,9 @@ func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked 
 			cancel()
 		}
 		if len(silent) > 0 {
-			blocked = append(blocked, warnedf("open the media port in the firewall, or correct --media-address",
-				"the running server does not answer at %s by %s", list(silent), transport.name))
+			blocked = append(blocked, warnedf("the running server does not answer at %s by %s",
+				list(silent), transport.name).
+				withRemedy("open the media port in the firewall, or correct --media-address"))
 		}
 	}
 	return blocked
@@ -169,7 +172,7 @@ func (e callChecks) testCall(ctx context.Context, address netip.AddrPort) Findin
 	defer cancel()
 	delay, err := media.TestCall(ctx, address, e.running.Probe)
 	if err != nil {
-		return brokenf("look for the cause in the server's log", "no audio by UDP to %s: %s", address, err)
+		return brokenf("no audio by UDP to %s: %s", address, err).withRemedy("look for the cause in the server's log")
 	}
 	milliseconds := float64(delay.Microseconds()) / 1000
 	return finef("by UDP to %s; its audio comes back after %s ms", address,
@@ -217,8 +220,8 @@ func (e callChecks) turn(ctx context.Context) []Finding {
 // runningTURN sends a request to the TURN server of the running server.
 func (e callChecks) runningTURN(ctx context.Context) Finding {
 	if err := turn.Reach(ctx, e.running.TURN, e.roots()); err != nil {
-		return warnedf("forward its port to --listen-turn, or correct --turn-url; until then, browsers do not use it",
-			"%s does not answer: %s", e.running.TURN, err)
+		return warnedf("%s does not answer: %s", e.running.TURN, err).
+			withRemedy("forward its port to --listen-turn, or correct --turn-url; until then, browsers do not use it")
 	}
 	return finef("%s answers", e.running.TURN)
 }

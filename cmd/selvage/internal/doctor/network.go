@@ -58,7 +58,7 @@ func (e *Examination) listener(
 			return []Finding{unlistenable(address, flag, err)}
 		}
 		if err := l.Close(); err != nil {
-			return []Finding{warnedf("run this command again", "closing %s: %s", address, err)}
+			return []Finding{warnedf("closing %s: %s", address, err).withRemedy("run this command again")}
 		}
 
 		return []Finding{finef("%s is free", address)}
@@ -76,15 +76,13 @@ func unlistenable(address config.HostPort, flag string, err error) Finding {
 			Remedy: textf("stop it, or choose another address with %s", flag),
 		}
 	case errors.Is(err, syscall.EACCES):
-		return brokenf(
-			textf("choose a port of 1024 or above with %s, or give the binary CAP_NET_BIND_SERVICE", flag),
-			"%s needs privileges", address)
+		return brokenf("%s needs privileges", address).
+			withRemedy(textf("choose a port of 1024 or above with %s, or give the binary CAP_NET_BIND_SERVICE", flag))
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return brokenf(
-			textf("choose another address with %s; `ip address` lists this machine's addresses", flag),
-			"%s is not an address of this machine", address)
+		return brokenf("%s is not an address of this machine", address).
+			withRemedy(textf("choose another address with %s; `ip address` lists this machine's addresses", flag))
 	}
-	return brokenf(textf("choose another address with %s", flag), "%s", err)
+	return brokenf("%s", err).withRemedy(textf("choose another address with %s", flag))
 }
 
 // findRunning returns the content of run.json, and whether a server is running in the directory. It
@@ -104,21 +102,20 @@ func findRunning(dir string) (datadir.Running, bool) {
 func (e *Examination) runningServer(ctx context.Context) []Finding {
 	switch {
 	case !e.alive && e.running.PID != 0:
-		return []Finding{warnedf(
-			"find out why with `journalctl -u selvage` and `dmesg | grep -i oom`; the next start "+
-				"continues where it stopped",
-			"no server is running; the last one, process %s, was killed", e.running.PID)}
+		return []Finding{warnedf("no server is running; the last one, process %s, was killed", e.running.PID).
+			withRemedy("find out why with `journalctl -u selvage` and `dmesg | grep -i oom`; the next start " +
+				"continues where it stopped")}
 	case !e.alive:
 		return []Finding{skippedf("no server is running in %s", e.Config.Data)}
 	case e.running.PID == 0:
-		return []Finding{warnedf("wait and run this command again", "the server is starting or stopping")}
+		return []Finding{warnedf("the server is starting or stopping").withRemedy("wait and run this command again")}
 	}
 
 	all := []Finding{finef("process %s at %s", e.running.PID, e.running.PublicURL)}
 	if e.running.AuthURL != e.where.Auth || e.running.PublicURL != e.where.Public {
-		differs := warnedf("run this command with the server's --config and variables, or restart the server",
-			"the server runs as %s with issuer %s/, but this configuration has %s and %s",
-			e.running.PublicURL, e.running.AuthURL, e.where.Public, e.where.Issuer())
+		differs := warnedf("the server runs as %s with issuer %s/, but this configuration has %s and %s",
+			e.running.PublicURL, e.running.AuthURL, e.where.Public, e.where.Issuer()).
+			withRemedy("run this command with the server's --config and variables, or restart the server")
 		all = append(all, differs.of("configuration"))
 	}
 
@@ -140,20 +137,20 @@ func (e *Examination) ask(ctx context.Context) []Finding {
 	var answer readiness
 	status, err := getJSON(ctx, plainClient(), e.running.Ops+"/readyz", &answer)
 	if err != nil {
-		return []Finding{brokenf("check the server's log; if the server hangs, restart it",
-			"%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
+		return []Finding{brokenf("%s/readyz does not answer: %s", e.running.Ops, netCause(err)).
+			withRemedy("check the server's log; if the server hangs, restart it").of("readiness")}
 	}
 
 	names := slices.Sorted(maps.Keys(answer.Checks))
 	ready := finef("%s: %s", answer.Status, strings.Join(names, ", "))
 	if status != http.StatusOK {
-		ready = brokenf("see the findings about each of these; the server recovers automatically",
-			"%s: %s", answer.Status, answer.unwell())
+		ready = brokenf("%s: %s", answer.Status, answer.unwell()).
+			withRemedy("see the findings about each of these; the server recovers automatically")
 	}
 	all := []Finding{ready.of("readiness")}
 	if answer.Version != e.Version {
-		all = append(all, warnedf("restart the server, or use its own binary",
-			"the server is version %s, this command is %s", answer.Version, e.Version).of("version"))
+		all = append(all, warnedf("the server is version %s, this command is %s", answer.Version, e.Version).
+			withRemedy("restart the server, or use its own binary").of("version"))
 	}
 	return all
 }

@@ -19,8 +19,8 @@ func (e callChecks) phones(ctx context.Context) []Finding {
 func (e callChecks) securePhones(ctx context.Context) []Finding {
 	conf := e.Config
 	if conf.ListenSIPS != config.Off && conf.TLSAddress() == config.Off && conf.ListenMTLS == config.Off {
-		return []Finding{brokenf("set --listen-tls",
-			"%s needs the certificate of HTTPS, which is off", conf.ListenSIPS)}
+		return []Finding{brokenf("%s needs the certificate of HTTPS, which is off", conf.ListenSIPS).
+			withRemedy("set --listen-tls")}
 	}
 	return e.checkPhones(conf.ListenSIPS, "--listen-sips", e.running.SIPS, "TLS", func(address string) error {
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
@@ -51,8 +51,9 @@ func (e callChecks) checkPhones(
 	}
 
 	if media := e.Config.MediaListener(); media.Loopback() && !address.Loopback() {
-		return []Finding{warnedf("set --listen-media :8444, and open --phone-ports in the firewall for UDP",
-			"phones reach %s, but their media is on %s, which only this machine reaches", address, media)}
+		return []Finding{warnedf("phones reach %s, but their media is on %s, which only this machine reaches",
+			address, media).
+			withRemedy("set --listen-media :8444, and open --phone-ports in the firewall for UDP")}
 	}
 	if e.alive {
 		return []Finding{finef("%s, used by the running server for %s", running, transports)}

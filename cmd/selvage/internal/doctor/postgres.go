@@ -16,80 +16,86 @@ func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
 	add("", finef("PostgreSQL %s at %s, database %s, %s", s.Release, s.At, s.Name, inUnits(uint64(r.Size))))
 	if s.Version < oldestPostgres {
-		add("version", brokenf("upgrade PostgreSQL", "PostgreSQL %s is older than 12", s.Release))
+		add("version", brokenf("PostgreSQL %s is older than 12", s.Release).withRemedy("upgrade PostgreSQL"))
 	}
 
 	if s.Standby {
-		add("standby", brokenf(
-			"set the URL to the primary; if the URL has several hosts, the writable one is used",
-			"the server is a read-only standby"))
+		add("standby", brokenf("the server is a read-only standby").
+			withRemedy("set the URL to the primary; if the URL has several hosts, the writable one is used"))
 	}
 
-	add("connections", room(s, needed))
-	add("role", rights(s))
+	add("connections", checkConnections(s, needed))
+	add("role", checkRole(s))
 	if rows {
-		add("durability", safety(s))
+		add("durability", checkDurability(s))
 	}
 
 	if !s.Encrypted && !s.Local {
-		add("encryption", warnedf(
-			"add ?sslmode=verify-full to the URL, and sslrootcert=FILE for a private authority",
-			"passwords and rows cross the network unencrypted"))
+		add("encryption", warnedf("passwords and rows cross the network unencrypted").
+			withRemedy("add ?sslmode=verify-full to the URL, and sslrootcert=FILE for a private authority"))
 	}
 
 	if !s.Checksums {
-		add("checksums", warnedf("stop PostgreSQL and run `pg_checksums --enable -D DATADIR`",
-			"data_checksums is off: disk corruption would go unnoticed"))
+		add("checksums", warnedf("data_checksums is off: disk corruption would go unnoticed").
+			withRemedy("stop PostgreSQL and run `pg_checksums --enable -D DATADIR`"))
 	}
 
 	if !s.Autovacuum {
-		add("autovacuum", warnedf("ALTER SYSTEM SET autovacuum = on, then SELECT pg_reload_conf()",
-			"autovacuum is off: tables grow without limit, and writes eventually stop"))
+		add("autovacuum", warnedf("autovacuum is off: tables grow without limit, and writes eventually stop").
+			withRemedy("ALTER SYSTEM SET autovacuum = on, then SELECT pg_reload_conf()"))
 	}
 	return all
 }
 
-// room compares the server's connection limit with the number of connections that this node needs.
-func room(s *database.ServerReport, needed int) Finding {
-	f := finef("%s of %s in use; this node opens up to %s", s.InUse, s.Connections, needed)
+// checkConnections compares the server's connection limit with the number of connections that this
+// node needs.
+func checkConnections(s *database.ServerReport, needed int) Finding {
 	const remedy Text = "raise max_connections in postgresql.conf and restart PostgreSQL, or lower " +
 		"pool.database and pool.sessions on each node"
+	almostFull := s.InUse > s.Connections*9/10
+	noSecondNode := 2*needed > s.Connections
+
+	f := finef("%s of %s in use; this node opens up to %s", s.InUse, s.Connections, needed)
 	switch {
 	case needed > s.Connections:
-		f.Status, f.Remedy = Broken, remedy
-	case s.InUse > s.Connections*9/10, 2*needed > s.Connections:
-		f.Status, f.Remedy = Warned, remedy
+		f.Status = Broken
+		f.Remedy = remedy
+	case almostFull || noSecondNode:
+		f.Status = Warned
+		f.Remedy = remedy
 	}
 	return f
 }
 
-// rights checks that the role has all privileges that the server needs, and that it is not a
+// checkRole checks that the role has all privileges that the server needs, and that it is not a
 // superuser.
-func rights(s *database.ServerReport) Finding {
+func checkRole(s *database.ServerReport) Finding {
 	switch {
 	case len(s.Refused) > 0:
-		return brokenf(textf(
-			"GRANT ALL ON ALL TABLES IN SCHEMA public TO %s; or use the role that created them", s.Role),
-			"role %s lacks read or write permission on %s", s.Role, strings.Join(s.Refused, ", "))
+		return brokenf("role %s lacks read or write permission on %s", s.Role, strings.Join(s.Refused, ", ")).
+			withRemedy(textf(
+				"GRANT ALL ON ALL TABLES IN SCHEMA public TO %s; or use the role that created them", s.Role))
 	case !s.Creates:
-		return brokenf(Text("GRANT CREATE, USAGE ON SCHEMA public TO "+s.Role),
-			"role %s cannot create tables, which upgrades need", s.Role)
+		return brokenf("role %s cannot create tables, which upgrades need", s.Role).
+			withRemedy(Text("GRANT CREATE, USAGE ON SCHEMA public TO " + s.Role))
 	case s.Superuser:
-		return warnedf("create a role with CREATE ROLE selvage LOGIN PASSWORD '…', and make it the database's owner",
-			"role %s is a superuser, which is not needed", s.Role)
+		return warnedf("role %s is a superuser, which is not needed", s.Role).
+			withRemedy("create a role with CREATE ROLE selvage LOGIN PASSWORD '…', and make it the database's owner")
 	}
 	return finef("%s has the permissions it needs", s.Role)
 }
 
-// safety checks that acknowledged commits survive a power failure.
-func safety(s *database.ServerReport) Finding {
+// checkDurability checks that acknowledged commits survive a power failure. It does not check
+// synchronous_commit, because package database never uses the value off for the main database. All
+// other values wait until the server's own disk has the commit.
+func checkDurability(s *database.ServerReport) Finding {
 	switch {
 	case !s.Fsync:
-		return brokenf("ALTER SYSTEM SET fsync = on, then SELECT pg_reload_conf()",
-			"fsync is off: a power failure destroys the database")
+		return brokenf("fsync is off: a power failure destroys the database").
+			withRemedy("ALTER SYSTEM SET fsync = on, then SELECT pg_reload_conf()")
 	case !s.FullPages:
-		return brokenf("ALTER SYSTEM SET full_page_writes = on, then SELECT pg_reload_conf()",
-			"full_page_writes is off: a power failure can destroy the database")
+		return brokenf("full_page_writes is off: a power failure can destroy the database").
+			withRemedy("ALTER SYSTEM SET full_page_writes = on, then SELECT pg_reload_conf()")
 	}
 	return finef("commits are on disk when they return (synchronous_commit is %s)", s.SynchronousCommit)
 }

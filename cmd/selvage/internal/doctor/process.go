@@ -31,7 +31,7 @@ func (e *Examination) account(context.Context) []Finding {
 	}
 	const remedy = "create an account (useradd --system selvage), make it the owner of the data directory " +
 		"(chown -R), and run the server as that account"
-	return []Finding{warnedf(remedy, "the server runs as root, which it does not need")}
+	return []Finding{warnedf("the server runs as root, which it does not need").withRemedy(remedy)}
 }
 
 // procOf returns the directory of a process in /proc.

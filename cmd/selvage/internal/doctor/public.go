@@ -24,8 +24,8 @@ func (e *Examination) publicURL(ctx context.Context) []Finding {
 	for _, address := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
 		local := config.Where{Public: address, Auth: address}.Local()
 		if strings.HasPrefix(address, "http:") && !local {
-			unencrypted := warnedf("put TLS in front of the server, and set --public-url to https://…",
-				"%s is not https: passwords and tokens cross the network unencrypted", address)
+			unencrypted := warnedf("%s is not https: passwords and tokens cross the network unencrypted", address).
+				withRemedy("put TLS in front of the server, and set --public-url to https://…")
 			all = append(all, unencrypted.of("encryption"))
 		}
 	}
@@ -54,28 +54,29 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 	var moved *redirected
 	switch {
 	case errors.As(err, &moved):
-		return []Finding{brokenf(e.unmoved(moved.to), "%s is redirected to %s", address, moved.to)}
+		return []Finding{brokenf("%s is redirected to %s", address, moved.to).withRemedy(e.unmoved(moved.to))}
 	case err != nil && status == 0:
-		return []Finding{brokenf(e.unreached(err, "--public-url"),
-			"%s does not answer: %s", address, netCause(err))}
+		return []Finding{brokenf("%s does not answer: %s", address, netCause(err)).
+			withRemedy(e.unreached(err, "--public-url"))}
 	case slices.Contains(byProxy, status):
 		remedy := textf("configure the proxy to forward requests to this server; for nginx:\n%s", e.nginx())
-		return []Finding{brokenf(remedy, "%s returns %s: a proxy answers, but does not reach the server",
-			address, status)}
+		return []Finding{brokenf("%s returns %s: a proxy answers, but does not reach the server",
+			address, status).withRemedy(remedy)}
 	case err != nil || status != http.StatusOK:
-		return []Finding{brokenf(e.unchanged(), "%s returns %s, and not selvage's document", address, status)}
+		return []Finding{brokenf("%s returns %s, and not selvage's document", address, status).
+			withRemedy(e.unchanged())}
 	case doc.Issuer != e.where.Issuer():
 		const remedy = "set --public-url (or --auth-url) to the URL at which clients reach this server, " +
 			"or point that address to this server"
-		return []Finding{brokenf(remedy,
-			"%s has issuer \"%s\", but this server has \"%s\"; clients compare them byte for byte",
-			address, doc.Issuer, e.where.Issuer())}
+		return []Finding{brokenf("%s has issuer \"%s\", but this server has \"%s\"; clients compare them byte for byte",
+			address, doc.Issuer, e.where.Issuer()).
+			withRemedy(remedy)}
 	}
 
 	// Another installation with the same issuer may have answered.
 	if !e.sameKeys(ctx, doc.JWKS) {
-		return []Finding{brokenf("point that address to this server, or to one with the same database",
-			"%s leads to another server with other keys", e.where.Auth)}
+		return []Finding{brokenf("%s leads to another server with other keys", e.where.Auth).
+			withRemedy("point that address to this server, or to one with the same database")}
 	}
 	return []Finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
 }
@@ -137,9 +138,9 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 		return nil
 	}
 
-	rejected := warnedf(textf("raise the proxy's limit; for nginx:\n%s", e.nginx()),
-		"uploads of %s, which recordings.max_upload allows, are rejected at %s",
-		e.Config.Recordings.MaxUpload, e.where.Public)
+	rejected := warnedf("uploads of %s, which recordings.max_upload allows, are rejected at %s",
+		e.Config.Recordings.MaxUpload, e.where.Public).
+		withRemedy(textf("raise the proxy's limit; for nginx:\n%s", e.nginx()))
 	return []Finding{rejected.of("uploads")}
 }
 

@@ -14,7 +14,7 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 	if err != nil {
 		const remedy = "set --sessions as `selvage config sample` shows; put the password in SELVAGE_SESSIONS " +
 			"or in the file named by SELVAGE_SESSIONS_FILE"
-		return []Finding{brokenf(remedy, "%s", err)}
+		return []Finding{brokenf("%s", err).withRemedy(remedy)}
 	}
 	defer s.Close()
 
@@ -23,10 +23,10 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 	before := time.Now()
 	info, err := s.Info(ctx)
 	if err != nil {
-		return []Finding{brokenf(restart, "%s", err)}
+		return []Finding{brokenf("%s", err).withRemedy(restart)}
 	}
 	if err := s.Probe(ctx); err != nil {
-		return []Finding{brokenf(restart, "%s", err)}
+		return []Finding{brokenf("%s", err).withRemedy(restart)}
 	}
 
 	all := []Finding{finef("Redis %s, %s, 1 server, accepts writes", info.Servers[0].Version, info.Mode)}
@@ -47,13 +47,13 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	const grow Text = "raise maxmemory, or add masters"
 	switch {
 	case s.Policy != "noeviction" && s.Max > 0:
-		add("memory", brokenf("CONFIG SET maxmemory-policy noeviction, and the same in redis.conf",
-			"%s: evicts entries when memory is full (maxmemory-policy %s), such as logins in progress "+
-				"and counts of wrong passwords", s.Address, s.Policy))
+		add("memory", brokenf("%s: evicts entries when memory is full (maxmemory-policy %s), such as logins "+
+			"in progress and counts of wrong passwords", s.Address, s.Policy).
+			withRemedy("CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"))
 	case s.Max > 0 && s.Used > s.Max/100*95:
-		add("memory", brokenf(grow, "%s: %s of %s in use; writes will soon fail", s.Address, used, most))
+		add("memory", brokenf("%s: %s of %s in use; writes will soon fail", s.Address, used, most).withRemedy(grow))
 	case s.Max > 0 && s.Used > s.Max/100*80:
-		add("memory", warnedf(grow, "%s: %s of %s in use", s.Address, used, most))
+		add("memory", warnedf("%s: %s of %s in use", s.Address, used, most).withRemedy(grow))
 	case s.Max > 0:
 		add("memory", finef("%s: %s of %s in use", s.Address, used, most))
 	default:
@@ -64,8 +64,8 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	case s.AOF:
 		add("persistence", finef("%s: every change is stored on disk (appendonly)", s.Address))
 	case s.Save == "":
-		add("persistence", warnedf("CONFIG SET appendonly yes, and the same in redis.conf",
-			"%s: nothing is stored on disk: a restart ends logins in progress", s.Address))
+		add("persistence", warnedf("%s: nothing is stored on disk: a restart ends logins in progress", s.Address).
+			withRemedy("CONFIG SET appendonly yes, and the same in redis.conf"))
 	default:
 		add("persistence", finef("%s: snapshots are stored on disk periodically", s.Address))
 	}
@@ -73,9 +73,11 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	ahead := asked.Sub(s.Clock).Round(time.Second)
 	switch {
 	case ahead > clock.Tolerated:
-		add("clock", brokenf(setClocks, "%s: this machine's clock is %s ahead of its clock", s.Address, ahead))
+		add("clock", brokenf("%s: this machine's clock is %s ahead of its clock", s.Address, ahead).
+			withRemedy(setClocks))
 	case -ahead > clock.Tolerated:
-		add("clock", brokenf(setClocks, "%s: this machine's clock is %s behind its clock", s.Address, -ahead))
+		add("clock", brokenf("%s: this machine's clock is %s behind its clock", s.Address, -ahead).
+			withRemedy(setClocks))
 	}
 	return all
 }

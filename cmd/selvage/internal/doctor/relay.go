@@ -47,14 +47,14 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 		"Sec-Websocket-Key":     {base64.StdEncoding.EncodeToString(key)},
 	})
 	if err != nil {
-		return brokenf(e.unreached(err, "--fabric-host"),
-			"wss://%s does not answer: %s", e.where.Fabric, netCause(err))
+		return brokenf("wss://%s does not answer: %s", e.where.Fabric, netCause(err)).
+			withRemedy(e.unreached(err, "--fabric-host"))
 	}
 	defer resp.Body.Close()
 
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return brokenf(textf("configure the proxy to forward the upgrade; for nginx:\n%s", e.nginx()),
-			"wss://%s returns %s and opens no WebSocket", e.where.Fabric, resp.StatusCode)
+		return brokenf("wss://%s returns %s and opens no WebSocket", e.where.Fabric, resp.StatusCode).
+			withRemedy(textf("configure the proxy to forward the upgrade; for nginx:\n%s", e.nginx()))
 	}
 	return finef("wss://%s opens WebSockets", e.where.Fabric)
 }
@@ -64,13 +64,14 @@ func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
 		remedy := textf("browser SDKs derive that name from --fabric-host:").and(e.unreached(err, "--fabric-host"))
-		return brokenf(remedy, "https://%s does not answer: %s", host, netCause(err)).of("fabric API")
+		return brokenf("https://%s does not answer: %s", host, netCause(err)).withRemedy(remedy).of("fabric API")
 	}
 	defer resp.Body.Close()
 
 	if resp.StatusCode != http.StatusUnauthorized && e.Config.Services.Has(config.Fabric) {
-		return brokenf(textf("configure the proxy to forward that host, too; for nginx:\n%s", e.nginx()),
-			"https://%s returns %s for a request without a token", host, resp.StatusCode).of("fabric API")
+		return brokenf("https://%s returns %s for a request without a token", host, resp.StatusCode).
+			withRemedy(textf("configure the proxy to forward that host, too; for nginx:\n%s", e.nginx())).
+			of("fabric API")
 	}
 	return finef("https://%s answers", host).of("fabric API")
 }

@@ -20,11 +20,11 @@ func (e callChecks) rtpengine(ctx context.Context) (all []Finding) {
 		at, err := rtpengine.Probe(ctx, address)
 		switch {
 		case err != nil:
-			all = append(all, brokenf(textf("start it with --listen-ng %s, or correct calls.rtpengine", address),
-				"%s: %s", address, err))
+			all = append(all, brokenf("%s: %s", address, err).
+				withRemedy(textf("start it with --listen-ng %s, or correct calls.rtpengine", address)))
 		case !at.Internal.IsLoopback() && !at.Internal.IsPrivate():
-			all = append(all, warnedf("give rtpengine an --interface internal/ADDRESS that only this machine reaches",
-				"%s exchanges media without encryption at %s", address, at.Internal))
+			all = append(all, warnedf("%s exchanges media without encryption at %s", address, at.Internal).
+				withRemedy("give rtpengine an --interface internal/ADDRESS that only this machine reaches"))
 		default:
 			all = append(all, finef("%s answers; clients send media to %s", address, at.External))
 		}

@@ -16,7 +16,8 @@ func (e callChecks) scripts(ctx context.Context) []Finding {
 		return []Finding{skippedf("none: calls to scripts are refused")}
 	}
 	if err := probeScripts(ctx, script.Config{URL: string(s.URL), Secret: s.Secret}); err != nil {
-		return []Finding{brokenf("start the webhook for scripts, or correct calls.scripts.url", "%s: %s", s.URL, err)}
+		return []Finding{brokenf("%s: %s", s.URL, err).
+			withRemedy("start the webhook for scripts, or correct calls.scripts.url")}
 	}
 	return []Finding{finef("%s answers", s.URL)}
 }

@@ -7,7 +7,7 @@ import (
 
 // TestText shows that commands format findings in English, with their values.
 func TestText(t *testing.T) {
-	f := warnedf(textf("choose another address with %s", "--listen"), "%s of %s free", 1, "2 GiB")
+	f := warnedf("%s of %s free", 1, "2 GiB").withRemedy(textf("choose another address with %s", "--listen"))
 	f.Found = f.Found.and("(each connection counts as one)")
 	tests := []struct {
 		finding Finding

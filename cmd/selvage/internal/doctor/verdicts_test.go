@@ -76,17 +76,17 @@ func TestPostgresVerdicts(t *testing.T) {
 	unsafe := well
 	unsafe.Fsync = false
 
-	wantVerdict(t, "room for 16", room(&well, 16), Fine)
-	wantVerdict(t, "room for 60", room(&well, 60), Warned)
-	wantVerdict(t, "room for 120", room(&well, 120), Broken)
-	wantVerdict(t, "a crowded server", room(&crowded, 16), Warned)
+	wantVerdict(t, "room for 16", checkConnections(&well, 16), Fine)
+	wantVerdict(t, "room for 60", checkConnections(&well, 60), Warned)
+	wantVerdict(t, "room for 120", checkConnections(&well, 120), Broken)
+	wantVerdict(t, "a crowded server", checkConnections(&crowded, 16), Warned)
 
-	wantVerdict(t, "a role", rights(&well), Fine)
-	wantVerdict(t, "a superuser", rights(&superuser), Warned)
-	wantVerdict(t, "a role that may not write", rights(&reader), Broken)
+	wantVerdict(t, "a role", checkRole(&well), Fine)
+	wantVerdict(t, "a superuser", checkRole(&superuser), Warned)
+	wantVerdict(t, "a role that may not write", checkRole(&reader), Broken)
 
-	wantVerdict(t, "a safe server", safety(&well), Fine)
-	wantVerdict(t, "a server without fsync", safety(&unsafe), Broken)
+	wantVerdict(t, "a safe server", checkDurability(&well), Fine)
+	wantVerdict(t, "a server without fsync", checkDurability(&unsafe), Broken)
 }
 
 // TestRedisVerdicts shows the verdicts on several configurations of Redis.
