@@ -100,10 +100,10 @@ func (g *granule) quantise(gain int) {
 func (g *granule) count(used int) {
 	q := g.q[:used]
 	big := used
-	for big >= 4 && q[big-1]|q[big-2]|q[big-3]|q[big-4] <= 1 {
+	for big >= 4 && (q[big-1]|q[big-2]|q[big-3]|q[big-4]) <= 1 {
 		big -= 4
 	}
-	if big >= 2 && q[big-1]|q[big-2] == 0 {
+	if big >= 2 && (q[big-1]|q[big-2]) == 0 {
 		big -= 2
 	}
 
@@ -124,27 +124,37 @@ func (g *granule) count(used int) {
 	g.bits = g.sfBits + n + g.split()
 }
 
-// regionsOf returns how to divide this many bands into three regions.
+// regionsOf returns how to divide this many bands into three regions. The results are
+// region0_count and region1_count, which are one less than the number of bands in the first two.
 func regionsOf(bands int) (first, second int) {
 	first = max(0, bands/3-1)
 	second = max(0, (bands-first-1)/2-1)
 	return min(first, 15), min(second, 7)
 }
 
+// setRegions divides the pairs into regions. If the window is not normal, there are only two.
+func (g *granule) setRegions() {
+	if g.kind != normal {
+		g.ends[0] = min(g.big, g.first)
+		g.ends[1] = g.big
+		return
+	}
+
+	bands := 0 // number of bands with pairs
+	for g.edges[bands] < g.big {
+		bands++
+	}
+	first, second := regionsOf(bands)
+	g.regions[0] = first
+	g.regions[1] = second
+	g.ends[0] = min(g.big, g.edges[first+1])
+	g.ends[1] = min(g.big, g.edges[first+second+2])
+}
+
 // split divides the pairs into regions and chooses a table for each region. It returns the total
 // number of bits.
 func (g *granule) split() (sum int) {
-	if g.kind == normal {
-		bands := 0
-		for g.edges[bands] < g.big {
-			bands++
-		}
-		g.regions[0], g.regions[1] = regionsOf(bands)
-		g.ends[0] = min(g.big, g.edges[g.regions[0]+1])
-		g.ends[1] = min(g.big, g.edges[g.regions[0]+g.regions[1]+2])
-	} else {
-		g.ends[0], g.ends[1] = min(g.big, g.first), g.big
-	}
+	g.setRegions()
 
 	from := 0
 	for i, to := range [3]int{g.ends[0], g.ends[1], g.big} {

@@ -52,7 +52,8 @@ func (f *factors) read1(r *bitReader, l *layout, share uint8) {
 	} else {
 		borders := [5]int{0, 6, 11, 16, 21}
 		for group := range 4 {
-			if share>>(3-group)&1 == 0 {
+			isShared := (share>>(3-group))&1 == 1
+			if !isShared {
 				f.take(r, borders[group], borders[group+1], lengths[group/2])
 			}
 		}
@@ -69,45 +70,48 @@ func (f *factors) read2(r *bitReader, l *layout, intensity bool) {
 	f.prepare(l, false)
 	row, lengths := lengths2(l.compress, intensity)
 	l.boost = row == 2
-	block := 0
-	if l.kind == short {
-		block = 1
-	}
-	if l.mixed {
+
+	block := 0 // column of scaleCounts
+	switch {
+	case l.mixed:
 		block = 2
+	case l.kind == short:
+		block = 1
 	}
 
 	at := 0
 	for i, n := range scaleCounts[row][block] {
 		f.take(r, at, at+n, lengths[i])
 		for k := at; k < at+n; k++ {
-			f.illegal[k] = int(f.values[k]) == 1<<lengths[i]-1 && lengths[i] > 0
+			highest := 1<<lengths[i] - 1
+			f.illegal[k] = lengths[i] > 0 && int(f.values[k]) == highest
 		}
 		at += n
 	}
 	f.repeatLast()
 }
 
-// lengths2 returns the lengths of scale factors in MPEG-2, and their row in scaleCounts.
+// lengths2 returns the lengths of scale factors in MPEG-2, and their row in scaleCounts. It decodes
+// them from c, the value of scalefac_compress (ISO 13818-3, 2.4.3.2).
 func lengths2(c int, intensity bool) (row int, lengths [4]int) {
 	if intensity {
 		c >>= 1
 		switch {
 		case c < 180:
-			return 3, [4]int{c / 36, c % 36 / 6, c % 6}
+			return 3, [4]int{c / 36, (c % 36) / 6, c % 6}
 		case c < 244:
 			c -= 180
-			return 4, [4]int{c >> 4, c >> 2 & 3, c & 3}
+			return 4, [4]int{c >> 4, (c >> 2) & 3, c & 3}
 		}
 		c -= 244
 		return 5, [4]int{c / 3, c % 3}
 	}
 	switch {
 	case c < 400:
-		return 0, [4]int{c >> 4 / 5, c >> 4 % 5, c >> 2 & 3, c & 3}
+		return 0, [4]int{(c >> 4) / 5, (c >> 4) % 5, (c >> 2) & 3, c & 3}
 	case c < 500:
 		c -= 400
-		return 1, [4]int{c >> 2 / 5, c >> 2 % 5, c & 3}
+		return 1, [4]int{(c >> 2) / 5, (c >> 2) % 5, c & 3}
 	}
 	c -= 500
 	return 2, [4]int{c / 3, c % 3}
@@ -121,7 +125,7 @@ func (f *factors) take(r *bitReader, from, to, length int) {
 }
 
 // repeatLast sets the values of the last band, which the bit stream does not contain. As scale
-// factors, they count as 0; see [layout.exponent].
+// factors, they count as 0; see [layout.scaleLines].
 func (f *factors) repeatLast() {
 	n := f.count()
 	if f.short >= 12 {

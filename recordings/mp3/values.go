@@ -16,8 +16,9 @@ func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) (use
 		for ; i < edge && r.at < end; i += 2 {
 			pair, length := book.find(r.peek())
 			r.at += length
-			to[i] = t.value(r, pair>>4, linbits)
-			to[i+1] = t.value(r, pair&15, linbits)
+			first, second := pair>>4, pair&15
+			to[i] = t.value(r, first, linbits)
+			to[i+1] = t.value(r, second, linbits)
 		}
 	}
 
@@ -27,7 +28,8 @@ func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) (use
 		four, length := book.find(r.peek())
 		r.at += length
 		for k := range 4 {
-			to[i+k] = t.value(r, four>>(3-k)&1, 0)
+			bit := (four >> (3 - k)) & 1
+			to[i+k] = t.value(r, bit, 0)
 		}
 		if r.at > end {
 			break

@@ -11,6 +11,14 @@ import (
 	"syscall"
 )
 
+// Limits of the free space, in bytes. Less than littleSpace is only a problem if it is also less
+// than 5 % of the filesystem.
+const (
+	noSpace         = 32 << 20
+	veryLittleSpace = 256 << 20
+	littleSpace     = 1 << 30
+)
+
 // space checks the free bytes and inodes of the folder's filesystem.
 func (f folder) space(context.Context) []Finding {
 	var s syscall.Statfs_t
@@ -22,19 +30,25 @@ func (f folder) space(context.Context) []Finding {
 	}
 
 	blockSize := uint64(s.Bsize)
-	free, size := uint64(s.Bavail)*blockSize, uint64(s.Blocks)*blockSize
-	freeInodes, inodes := uint64(s.Ffree), uint64(s.Files)
+	free := uint64(s.Bavail) * blockSize
+	size := uint64(s.Blocks) * blockSize
+	isLow := free < veryLittleSpace || (free < littleSpace && free < size/20)
+
 	const remedy Text = "free some space, or move it to a larger disk; when the disk is full, the server " +
 		"still serves reads but answers writes with 503"
 	left := finef("%s of %s free", inUnits(free), inUnits(size))
 	switch {
-	case free < 32<<20:
-		left.Status, left.Remedy = Broken, remedy
-	case free < 1<<30 && free < size/20, free < 256<<20:
-		left.Status, left.Remedy = Warned, remedy
+	case free < noSpace:
+		left.Status = Broken
+		left.Remedy = remedy
+	case isLow:
+		left.Status = Warned
+		left.Remedy = remedy
 	}
 	findings := []Finding{left}
 
+	freeInodes := uint64(s.Ffree)
+	inodes := uint64(s.Files)
 	if inodes > 0 && freeInodes < inodes/100 {
 		few := warnedf("%s of %s inodes are free", freeInodes, inodes).
 			withRemedy("remove unneeded files, or move it to another filesystem")
