@@ -26,6 +26,9 @@ const (
 // LongestLink is the maximum lifetime of a link. Keys are kept longer.
 const LongestLink = 30 * 24 * time.Hour
 
+// clockSkew is how far the clock of the node that created a link may be ahead.
+const clockSkew = time.Minute
+
 // Links creates and verifies the codes in links. All nodes share the keys, which are used for no
 // other purpose.
 type Links interface {
@@ -65,10 +68,12 @@ func (r *Recordings) Sign(rec Recording, f Format, lifetime time.Duration, maker
 	}
 	now := r.c.Now()
 	expires := now.Add(lifetime).Truncate(time.Second)
-	made := ""
+
+	made := "" // the time of creation, and the maker
 	if maker != "" {
 		made = strconv.FormatInt(now.UnixMicro(), 10) + "\n" + maker
 	}
+
 	message := signedText(rec.Sid, f, expires.Unix(), made)
 	signature, err := r.c.Links.Code(linkPurpose(rec.ProjectID), message)
 	if err != nil {
@@ -77,7 +82,7 @@ func (r *Recordings) Sign(rec Recording, f Format, lifetime time.Duration, maker
 	if made != "" {
 		signature += "." + base64.RawURLEncoding.EncodeToString([]byte(made))
 	}
-	return Link{expires, signature}, nil
+	return Link{Expires: expires, Signature: signature}, nil
 }
 
 // Verify reports whether a link to a recording in format f is valid. exp and sig are the link's
@@ -91,8 +96,11 @@ func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (b
 	if err != nil || strconv.FormatInt(seconds, 10) != exp {
 		return false, nil
 	}
-	now, expires := r.c.Now(), time.Unix(seconds, 0)
-	if !now.Before(expires) || expires.After(now.Add(LongestLink+time.Minute)) {
+	now := r.c.Now()
+	expires := time.Unix(seconds, 0)
+	hasExpired := !now.Before(expires)
+	isTooLong := expires.After(now.Add(LongestLink + clockSkew))
+	if hasExpired || isTooLong {
 		return false, nil
 	}
 

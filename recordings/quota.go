@@ -75,7 +75,9 @@ func (r *Recordings) reserve(
 			if err != nil {
 				return nothing, err
 			}
-			u.sum, u.added, u.summed = sum, 0, now
+			u.sum = sum
+			u.added = 0
+			u.summed = now
 		}
 		if u.used()+bytes <= quota {
 			u.pending += bytes

@@ -22,8 +22,12 @@ func (r release) check() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return errors.Join(r.checkImage(filepath.Join(dir, "image")), r.checkPackages(dir),
-		r.checkBinaries(), r.checkInstalled(dir))
+	return errors.Join(
+		r.checkImage(filepath.Join(dir, "image")),
+		r.checkPackages(dir),
+		r.checkBinaries(),
+		r.checkInstalled(dir),
+	)
 }
 
 // checkImage unpacks the image layout and verifies every digest in it.
@@ -80,8 +84,11 @@ func (r release) checkPackages(dir string) error {
 		if out, err := exec.Command("dpkg-deb", "-x", deb, into).CombinedOutput(); err != nil {
 			return fmt.Errorf("unpacking %s: %s", deb, out)
 		}
-		for _, name := range []string{"usr/lib/systemd/system/selvage.service", "etc/selvage/selvage.yaml",
-			"usr/share/man/man1/selvage.1"} {
+		for _, name := range []string{
+			"etc/selvage/selvage.yaml",
+			"usr/lib/systemd/system/selvage.service",
+			"usr/share/man/man1/selvage.1",
+		} {
 			if _, err := os.Stat(filepath.Join(into, name)); err != nil {
 				return err
 			}
@@ -93,6 +100,7 @@ func (r release) checkPackages(dir string) error {
 	return nil
 }
 
+// checkBinaries runs the binary of each architecture.
 func (r release) checkBinaries() error {
 	var errs []error
 	for _, arch := range architectures {
@@ -118,7 +126,8 @@ func (r release) checkVersion(binary, arch string) error {
 	if err != nil {
 		return fmt.Errorf("running the binary for %s: %w", arch, err)
 	}
-	if want := "selvage " + r.version + " (commit " + r.commit; !strings.HasPrefix(string(out), want) {
+	want := "selvage " + r.version + " (commit " + r.commit
+	if !strings.HasPrefix(string(out), want) {
 		return fmt.Errorf("the binary for %s printed %s, want %s…", arch, out, want)
 	}
 	return nil

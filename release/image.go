@@ -52,6 +52,7 @@ func (r release) image() error {
 	return r.pack(dir, filepath.Join(r.out, "selvage_"+r.version+"_oci.tar"))
 }
 
+// imageOf returns the image for an architecture. It has one layer.
 func (r release) imageOf(arch string) (v1.Image, error) {
 	files, err := r.layer(arch)
 	if err != nil {
@@ -82,14 +83,20 @@ func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
 	}
 
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: r.date}
+	config.OS = "linux"
+	config.Architecture = arch
+	config.Created = v1.Time{Time: r.date}
 	config.Config = v1.Config{
 		User:       "65532:65532",
 		WorkingDir: "/data",
 		Entrypoint: []string{"/usr/bin/selvage"},
 		Cmd:        []string{"serve"},
-		Env: []string{"PATH=/usr/bin", "SELVAGE_DATA=/data",
-			"SELVAGE_LISTEN=0.0.0.0:8080", "SELVAGE_LISTEN_OPS=0.0.0.0:9090"},
+		Env: []string{
+			"PATH=/usr/bin",
+			"SELVAGE_DATA=/data",
+			"SELVAGE_LISTEN=0.0.0.0:8080",
+			"SELVAGE_LISTEN_OPS=0.0.0.0:9090",
+		},
 		ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 		Volumes:      map[string]struct{}{"/data": {}},
 		Labels: map[string]string{

@@ -14,8 +14,21 @@ import (
 )
 
 // permissive lists the SPDX identifiers of licences that linked modules may have.
-var permissive = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "0BSD", "Unlicense",
-	"CC0-1.0", "BSD-2-Clause-Views", "Unicode-DFS-2016", "Zlib", "PSF-2.0"}
+var permissive = []string{
+	"Apache-2.0",
+	"BSD-2-Clause",
+	"BSD-3-Clause",
+	"ISC",
+	"MIT",
+	"MIT-0",
+	"0BSD",
+	"Unlicense",
+	"CC0-1.0",
+	"BSD-2-Clause-Views",
+	"Unicode-DFS-2016",
+	"Zlib",
+	"PSF-2.0",
+}
 
 // licenceFile matches the names of files that contain licences.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([.-].*)?$`)
