@@ -32,8 +32,7 @@ type call struct {
 	admitted   *route      // the last route whose calls through a gateway were admitted
 	outcome    Cause       // why the former targets of route did not take the call
 	capTimer   *time.Timer // checks the limits of calls through a gateway; nil for other calls
-	used       Usage       // the last known usage of the payer and the project of a call through a gateway
-	usedAt     time.Time   // when used was read
+	spending   spending    // the minutes of the payer and the project of a call through a gateway
 	takenOver  bool        // another node took the call over because it considered this node lost
 	recordings recordings
 	ringTimer  *time.Timer
@@ -110,7 +109,7 @@ func (k *call) setState(s State) {
 	case errors.Is(err, ErrTaken):
 		k.takenOver = true
 	case err != nil && s == Completed:
-		k.calls.addUnwritten(k.record)
+		k.calls.ends.add(k.record)
 	}
 	if err != nil {
 		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(s), "error", err)
@@ -246,10 +245,6 @@ func (k *call) room() *Room {
 	}
 	return r
 }
-
-// isMember reports whether the call is a member of the room that it is in. Outside rooms, it returns
-// true.
-func (k *call) isMember() bool { return k.inRoom == nil || slices.Contains(k.inRoom.members, k) }
 
 // addLeg registers a leg. It returns false if the id is in use.
 func (k *call) addLeg(l *leg) bool {

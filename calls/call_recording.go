@@ -28,22 +28,16 @@ func (k *call) recordIfWanted() {
 // isWanted reports whether the parties of the call in r, or their project, chose to record it. After
 // an error, it asks again until the call has ended.
 func (k *call) isWanted(r Record) (wanted bool) {
-	_ = k.recordings.retry(func() (err error) { // askWanted logs its error
-		wanted, err = k.askWanted(r)
+	_ = k.recordings.retry(func() (err error) { // the error is logged below
+		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+		defer cancel()
+		wanted, err = k.calls.isRecorded(ctx, r)
+		if err != nil {
+			k.calls.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
+		}
 		return err
 	})
 	return wanted
-}
-
-// askWanted is like isWanted, but asks only once. It logs its error and returns it.
-func (k *call) askWanted(r Record) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-	defer cancel()
-	wanted, err := k.calls.isRecorded(ctx, r)
-	if err != nil {
-		k.calls.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
-	}
-	return wanted, err
 }
 
 // recordAgain ends the recordings of a call that was transferred, because the party that has left

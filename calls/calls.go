@@ -77,14 +77,14 @@ type Calls struct {
 	peers  *peers
 	remote remoteLegs
 	taking sync.Mutex // held while calls of lost nodes are taken over
+	ends   unwrittenEnds
 
-	mu        sync.Mutex
-	draining  bool
-	calls     map[legKey]*call // calls by the caller's leg
-	legs      map[legKey]*leg
-	holders   map[string]*holder // holders by account
-	projects  map[string]int     // number of legs by project
-	unwritten []Record           // calls that have ended here, but whose end is not stored yet
+	mu       sync.Mutex
+	draining bool
+	calls    map[legKey]*call // calls by the caller's leg
+	legs     map[legKey]*leg
+	holders  map[string]*holder // holders by account
+	projects map[string]int     // number of legs by project
 }
 
 // New returns Calls without any calls.
@@ -228,7 +228,7 @@ const watchEvery = 250 * time.Millisecond
 // sessions that could not be written before. It returns when ctx is done.
 func (c *Calls) Run(ctx context.Context) {
 	var work sync.WaitGroup
-	work.Go(func() { repeat(ctx, c.watchLegs) })
+	work.Go(func() { repeat(ctx, func() { endGone(c.allLegs(), c.fabric.Tokens.Heard()) }) })
 	work.Go(func() { repeat(ctx, func() { c.useStore(ctx) }) }) // apart, because the database may be slow
 	work.Wait()
 }
@@ -250,10 +250,10 @@ func repeat(ctx context.Context, f func()) {
 	}
 }
 
-// watchLegs ends legs whose token has ended, or whose client is gone.
-func (c *Calls) watchLegs() {
-	heard := c.fabric.Tokens.Heard()
-	for _, l := range c.allLegs() {
+// endGone ends the legs whose token has ended, or whose client is gone. heard is the current result
+// of Tokens.Heard.
+func endGone(legs []*leg, heard int64) {
+	for _, l := range legs {
 		l.call.post(func() { l.endIfGone(time.Now(), heard) })
 	}
 }
@@ -268,7 +268,7 @@ func (c *Calls) useStore(ctx context.Context) {
 		c.log.Error("finding the requests to change rooms", "error", err)
 	}
 
-	if err := c.writeEnds(ctx); err != nil && ctx.Err() == nil {
+	if err := c.ends.write(ctx, c.store, c.log); err != nil && ctx.Err() == nil {
 		c.log.Error("writing the ends of calls", "error", err)
 	}
 	if err := c.rooms.writeEnds(ctx); err != nil && ctx.Err() == nil {

@@ -45,7 +45,10 @@ func (k *call) discard() {
 	k.state = Completed
 	k.ringTimer.Stop()
 	k.endTimer.Stop()
-	k.noteDiscarded()
+	if k.record.State != "" {
+		k.record.discard()
+		k.calls.ends.add(k.record)
+	}
 	for _, l := range k.legs {
 		l.ended = true
 		if l.media != nil {
@@ -60,12 +63,8 @@ func (k *call) discard() {
 	if k.inRoom != nil {
 		k.inRoom.members = slices.DeleteFunc(k.inRoom.members, func(m *call) bool { return m == k })
 	}
-	k.stopRecordings()
-}
 
-// stopRecordings ends the recordings of a discarded call. If this panics, the server continues. The
-// cause of the first panic may have been one of these recordings.
-func (k *call) stopRecordings() {
+	// The cause of the first panic may have been one of the recordings.
 	defer func() {
 		if cause := recover(); cause != nil {
 			k.calls.log.Error("panic while ending a recording", "call_id", k.id,
@@ -75,17 +74,13 @@ func (k *call) stopRecordings() {
 	k.recordings.stop()
 }
 
-// noteDiscarded remembers the end of a call that has a record.
-func (k *call) noteDiscarded() {
-	if k.record.State == "" {
-		return
+// discard notes the end of a call after a panic.
+func (r *Record) discard() {
+	r.State = Completed
+	r.Cause = TemporaryFailure
+	if r.Ended.IsZero() {
+		r.Ended = r.endNow()
 	}
-	k.record.State = Completed
-	k.record.Cause = TemporaryFailure
-	if k.record.Ended.IsZero() {
-		k.record.Ended = k.record.endNow()
-	}
-	k.calls.addUnwritten(k.record)
 }
 
 // holds reports whether l is still registered.

@@ -49,7 +49,7 @@ func TestFault(t *testing.T) {
 		t.Error("the recording of the faulty call has not ended")
 	}
 
-	left, ok := c.nextUnwritten()
+	left, ok := c.ends.next()
 	if !ok {
 		t.Fatal("the end of the faulty call will not be written")
 	}
@@ -59,11 +59,11 @@ func TestFault(t *testing.T) {
 	if left.Ended.IsZero() {
 		t.Error("the record of the faulty call has no end")
 	}
-	c.addUnwritten(left)
-	if err := c.writeEnds(context.Background()); err != nil { // it panics without a store
+	c.ends.add(left)
+	if err := c.ends.write(context.Background(), c.store, c.log); err != nil { // it panics without a store
 		t.Errorf("writing the ends of calls = %v, want no error", err)
 	}
-	if _, ok := c.nextUnwritten(); ok {
+	if _, ok := c.ends.next(); ok {
 		t.Error("an end whose writing panicked will be written again")
 	}
 }
@@ -103,7 +103,7 @@ func TestFaultInRecording(t *testing.T) {
 	if stats.Legs != 0 {
 		t.Errorf("%d legs are left, want none", stats.Legs)
 	}
-	if _, ok := c.nextUnwritten(); !ok {
+	if _, ok := c.ends.next(); !ok {
 		t.Error("the end of the faulty call will not be written")
 	}
 }

@@ -241,7 +241,7 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 			continue
 		}
 
-		err = c.askNode(ctx, node, commandMessage, forwarded{client, cmd}, &r)
+		err = c.remote.ask(ctx, c.nodes, node, commandMessage, forwarded{client, cmd}, &r)
 		if errors.Is(err, problem.NotFound) {
 			continue
 		}
@@ -250,10 +250,12 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 	return Reply{}, false, nil
 }
 
-// askNode asks a node to carry out a client's command, and records that the node has the leg. It
-// records this before the node gets the command, because the event that reports the end of the leg
-// may arrive before the answer.
-func (c *Calls) askNode(ctx context.Context, node, kind string, f forwarded, r *Reply) error {
+// ask asks a node to carry out a client's command, and records that the node has the leg. It records
+// this before the node gets the command, because the event that reports the end of the leg may arrive
+// before the answer.
+func (r *remoteLegs) ask(
+	ctx context.Context, nodes Nodes, node, kind string, f forwarded, to *Reply,
+) error {
 	holder := f.Client.Token.Caller()
 	leg := remoteLeg{
 		node:    node,
@@ -261,15 +263,15 @@ func (c *Calls) askNode(ctx context.Context, node, kind string, f forwarded, r *
 		holder:  holder,
 		project: f.Client.Token.ProjectID,
 	}
-	isNew := c.remote.addNew(f.Command.Leg, leg)
-	err := c.nodes.Ask(ctx, node, kind, f, r)
+	isNew := r.addNew(f.Command.Leg, leg)
+	err := nodes.Ask(ctx, node, kind, f, to)
 	switch {
 	case err == nil && f.Command.Op == Hangup: // no event reports the end of this leg
-		c.remote.forget(f.Command.Leg, holder)
+		r.forget(f.Command.Leg, holder)
 	case err == nil:
-		c.remote.update(f.Command.Leg, leg)
+		r.update(f.Command.Leg, leg)
 	case isNew:
-		c.remote.forget(f.Command.Leg, holder)
+		r.forget(f.Command.Leg, holder)
 	}
 	return err
 }

@@ -253,7 +253,9 @@ func (l *leg) close(c Cause, notify bool) {
 		}
 		l.tell(Event{Kind: HungUp, Cause: c})
 	}
-	if l.active && l.call.isMember() {
+	in := l.call.inRoom
+	refused := in != nil && !slices.Contains(in.members, l.call) // the room did not admit the call
+	if l.active && !refused {
 		gone := l.member
 		l.call.tellOthers(l, Event{Kind: MemberLeft, Member: &gone, Cause: c})
 	}

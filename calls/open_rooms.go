@@ -210,7 +210,7 @@ func (o *openRooms) writeEnds(ctx context.Context) error {
 
 // joinElsewhere asks the node that has a room to make the client a member.
 func (o *openRooms) joinElsewhere(ctx context.Context, node string, client Client, cmd Command) (r Reply, err error) {
-	if err := o.calls.askNode(ctx, node, joinMessage, forwarded{client, cmd}, &r); err != nil {
+	if err := o.calls.remote.ask(ctx, o.calls.nodes, node, joinMessage, forwarded{client, cmd}, &r); err != nil {
 		return Reply{}, err
 	}
 	return r, nil

@@ -219,15 +219,19 @@ func (k *call) saveOutbound(r *route) error {
 	k.admitted = r
 	used.Running += k.record.Lines
 	used.ProjectRunning += k.record.Lines
-	k.noteUsage(used)
+	k.spending = spending{used, time.Now()}
 	return nil
 }
 
-// noteUsage remembers the usage of the payer and the project, which was just read.
-func (k *call) noteUsage(u Usage) {
-	k.used = u
-	k.usedAt = time.Now()
+// A spending is the usage of the payer and the project of a call, and when it was read.
+type spending struct {
+	usage Usage
+	read  time.Time
 }
+
+// now estimates the current usage: it adds the minutes since the usage was read. Therefore, the caps
+// hold while the database is away, and calls far below the caps continue.
+func (s spending) now() Usage { return s.usage.after(time.Since(s.read)) }
 
 // capsEvery is the interval at which the usage of a call through a gateway is compared with the
 // caps on minutes.
@@ -253,21 +257,14 @@ func (k *call) checkCaps(u Usage, err error) {
 		return
 	}
 	if err == nil {
-		k.noteUsage(u)
+		k.spending = spending{u, time.Now()}
 	}
-	if reason := k.usedUp(); reason != "" {
+	if reason := k.calls.limits.Outbound.checkDay(k.spending.now()); reason != "" {
 		k.record.Refusal = reason
 		k.end(Congestion)
 		return
 	}
 	k.watchCaps()
-}
-
-// usedUp returns the cap on minutes that is used up, or "". If the usage could not be read, usedUp
-// counts the minutes since it was last read. Therefore, the caps hold while the database is away, and
-// calls far below the caps continue.
-func (k *call) usedUp() string {
-	return k.calls.limits.Outbound.checkDay(k.used.after(time.Since(k.usedAt)))
 }
 
 // termsFor returns the conditions for the media of a client.

@@ -76,12 +76,13 @@ func TestCapsWithoutStore(t *testing.T) {
 
 		time.Sleep(20*time.Minute - time.Second)
 		check(Usage{}, errors.New("the database is away"))
-		if got := k.usedUp(); got != "" {
-			t.Errorf("before the minutes are used up, usedUp = %q, want no cap", got)
+		caps := k.calls.limits.Outbound
+		if got := caps.checkDay(k.spending.now()); got != "" {
+			t.Errorf("before the minutes are used up, the cap is %q, want none", got)
 		}
 		time.Sleep(time.Second)
-		if got := k.usedUp(); got != reasonCallerDay {
-			t.Errorf("after the minutes are used up, usedUp = %q, want %q", got, reasonCallerDay)
+		if got := caps.checkDay(k.spending.now()); got != reasonCallerDay {
+			t.Errorf("after the minutes are used up, the cap is %q, want %q", got, reasonCallerDay)
 		}
 	})
 }
