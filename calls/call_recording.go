@@ -121,16 +121,14 @@ func (k *call) saveRecorded(listening bool) error {
 	for sid := range k.recordings.bySid {
 		k.record.RecordingSid = cmp.Or(before.RecordingSid, sid)
 	}
-	if k.record == before {
+	if k.record == before && !k.unnoted {
 		return nil
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	err := k.calls.store.SaveRecorded(ctx, k.record) // SaveCall would repeat the webhook event
-	if err != nil {
-		k.record = before // so that the next attempt writes it
-	}
+	k.unnoted = err != nil
 	return err
 }
 

@@ -167,7 +167,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) er
 			return err
 		}
 	}
-	return errRoomOver
+	return roomEnding()
 }
 
 // movable returns an error unless the call can move into a room. s is the script that moves it, or

@@ -22,6 +22,7 @@ type recordings struct {
 	// changing is held while the recorder is made to match the stored status. This uses the database
 	// and the disk, so the mailbox never waits for changing.
 	changing sync.Mutex
+	starting sync.Mutex // held while a recording begins
 
 	// Only the mailbox reads and changes the following fields.
 	bySid map[string]Recording
@@ -50,12 +51,29 @@ type recorded interface {
 	saveRecorded(listening bool) error
 }
 
-// start begins a new recording.
+// start begins a new recording. Recordings begin one after another: the recorder would take a
+// recording that is just beginning for one of a killed process, and end it.
 func (r *recordings) start(c RecordedCall) {
-	_ = r.change(func(ctx context.Context) error { // change logs its error
-		_, err := r.calls.recorder.Start(ctx, c)
+	r.starting.Lock()
+	defer r.starting.Unlock()
+	var rec Recording
+	err := r.change(func(ctx context.Context) (err error) {
+		rec, err = r.calls.recorder.Start(ctx, c)
 		return err
 	})
+	if err != nil {
+		return // change has logged it
+	}
+
+	_, err = r.of.do(context.Background(), func() (Reply, error) {
+		if r.bySid[rec.Sid()] == nil { // it was ended before change found it
+			rec.Stop()
+		}
+		return Reply{}, nil
+	})
+	if err != nil { // the room has ended
+		rec.Stop()
+	}
 }
 
 // resume ends the recordings that a lost node was making. If there were any, or if expected is set,

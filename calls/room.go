@@ -77,7 +77,12 @@ func (c *Calls) dialRoom(
 			return Reply{}, err
 		}
 	}
-	return Reply{}, &problem.Error{
+	return Reply{}, roomEnding()
+}
+
+// roomEnding returns the error for a client that dials a room whose session is still ending.
+func roomEnding() error {
+	return &problem.Error{
 		Kind:       problem.Unavailable,
 		Code:       "temporarily_unavailable",
 		Message:    "the room session is ending; dial again in a moment",

@@ -143,6 +143,19 @@ func TestSaveRecorded(t *testing.T) {
 	p.caller.do(calls.Command{Op: calls.Hangup})
 }
 
+// TestSaveRecordedAtEnd shows that the end of a call writes which recording the call has, if this
+// could not be written when the recording began.
+func TestSaveRecordedAtEnd(t *testing.T) {
+	m, _ := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) { return true, nil },
+		func(c *calls.Config) { c.Store = &unrecordedStore{Store: c.Store.(*store.Store)} })
+	p := m.talk("ada", "bob")
+	p.isRecorded()
+	eventually(t, "the call to end", func() bool { return p.call().State == calls.Completed })
+	if p.call().RecordingSid == "" {
+		t.Error("the record does not name the recording")
+	}
+}
+
 // TestRecordSetting shows that a call is recorded if its project wants it, even if the setting
 // cannot be read at first.
 func TestRecordSetting(t *testing.T) {
