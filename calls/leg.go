@@ -138,7 +138,7 @@ func (l *leg) endIfGone(now time.Time, heard int64) {
 	switch {
 	case withoutSocket > comeBack:
 		l.hangUp(RecoveryTimeout)
-	case withoutSocket > goneAfter && l.media == nil:
+	case withoutSocket > attachWithin && l.media == nil:
 		l.hangUp(NodeLost) // the client has not reconnected after its node was lost
 	case withoutSocket > goneAfter && withoutMedia > goneAfter:
 		l.hangUp(RecoveryTimeout)

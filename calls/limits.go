@@ -33,9 +33,10 @@ type GatewayLimits struct {
 
 // How long a client may be unreachable before its leg ends.
 const (
-	comeBack  = 60 * time.Second // without a socket, for example while a laptop sleeps
-	goneAfter = 15 * time.Second // without a socket and without media
-	noMedia   = 30 * time.Second // without media, in an answered call
+	comeBack     = 60 * time.Second // without a socket, for example while a laptop sleeps
+	goneAfter    = 15 * time.Second // without a socket and without media
+	attachWithin = 30 * time.Second // without a socket, since another node took the call over
+	noMedia      = 30 * time.Second // without media, in an answered call
 )
 
 // dialLimit returns the limit on how fast one account may dial: once a second, in bursts of up to
