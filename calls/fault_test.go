@@ -18,13 +18,7 @@ func TestFault(t *testing.T) {
 	faulty.recordings.bySid = map[string]Recording{"sid": recorded}
 	faulty.inRoom = &room{mailbox: faulty.box.Load(), calls: c, members: []*call{faulty, other}}
 
-	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
-	if !errors.Is(err, errFault) {
-		t.Errorf("a command that met a fault returned %v, want %v", err, errFault)
-	}
-	if _, err := faulty.do(context.Background(), func() (Reply, error) { return Reply{}, nil }); err != nil {
-		t.Errorf("a command after the fault returned %v, want no error", err)
-	}
+	panicIn(t, faulty)
 
 	stats := c.Stats()
 	if stats.Calls != 1 {
@@ -68,6 +62,18 @@ func TestFault(t *testing.T) {
 	}
 }
 
+// panicIn causes a panic in a call, and checks the results of this command and of the next one.
+func panicIn(t *testing.T, faulty *call) {
+	t.Helper()
+	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
+	if !errors.Is(err, errFault) {
+		t.Errorf("a command that met a fault returned %v, want %v", err, errFault)
+	}
+	if _, err := faulty.do(context.Background(), func() (Reply, error) { return Reply{}, nil }); err != nil {
+		t.Errorf("a command after the fault returned %v, want no error", err)
+	}
+}
+
 // An endedRecording is a recording that notes its end.
 type endedRecording struct {
 	Recording
@@ -89,13 +95,7 @@ func TestFaultInRecording(t *testing.T) {
 	faulty.record.State = InCall
 	faulty.recordings.bySid = map[string]Recording{"sid": faultyRecording{}}
 
-	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
-	if !errors.Is(err, errFault) {
-		t.Errorf("a command that met a fault returned %v, want %v", err, errFault)
-	}
-	if _, err := faulty.do(context.Background(), func() (Reply, error) { return Reply{}, nil }); err != nil {
-		t.Errorf("a command after the fault returned %v, want no error", err)
-	}
+	panicIn(t, faulty)
 	stats := c.Stats()
 	if stats.Calls != 0 {
 		t.Errorf("%d calls are left, want none", stats.Calls)
