@@ -163,12 +163,7 @@ func TestCancel(t *testing.T) {
 	w := newWorld(t)
 	alice, bob := w.newPhone("alice"), w.newPhone("bob")
 	bob.register()
-	r, m := alice.dial("bob")
-	if m.kind() != "180" {
-		t.Fatalf("calling bob returned\n%s\nwant 180", m)
-	}
-	invite := bob.expect("INVITE")
-	bob.respond(invite, "180 Ringing", "")
+	r, m, invite := alice.rings(bob)
 
 	cancel := alice.cancellation(r, m)
 	stranger := w.newPhone("alice")
@@ -195,12 +190,7 @@ func TestRepeatedCancel(t *testing.T) {
 	w := newWorld(t)
 	alice, bob := w.newPhone("alice"), w.newPhone("bob")
 	bob.register()
-	r, m := alice.dial("bob")
-	if m.kind() != "180" {
-		t.Fatalf("calling bob returned\n%s\nwant 180", m)
-	}
-	invite := bob.expect("INVITE")
-	bob.respond(invite, "180 Ringing", "")
+	r, m, invite := alice.rings(bob)
 	alice.send(alice.write(alice.cancellation(r, m), ""))
 	canceled := bob.expect("CANCEL")
 	bob.seen = map[string]bool{}
@@ -210,6 +200,19 @@ func TestRepeatedCancel(t *testing.T) {
 	bob.respond(canceled, "200 OK", "")
 	bob.respond(invite, "487 Request Terminated", "")
 	bob.expect("ACK")
+}
+
+// rings calls another phone until that phone rings. It returns the INVITE, the 180, and the INVITE
+// that the other phone received.
+func (p *phone) rings(other *phone) (r request, m, invite message) {
+	p.t.Helper()
+	r, m = p.dial(other.user)
+	if m.kind() != "180" {
+		p.t.Fatalf("calling %s returned\n%s\nwant 180", other.user, m)
+	}
+	invite = other.expect("INVITE")
+	other.respond(invite, "180 Ringing", "")
+	return r, m, invite
 }
 
 // cancellation returns the CANCEL for an INVITE. m is a response to the INVITE.
