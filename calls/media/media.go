@@ -79,7 +79,7 @@ func (l *leg) accept(s *section, a *sdp.Section) {
 	s.transport.setRemote(a)
 }
 
-// hasCodec reports whether a section has a codec. Telephone events, which come last, are none.
+// hasCodec reports whether a section has a codec. Telephone events come last. They are not a codec.
 func hasCodec(s sdp.Section) bool { return len(s.Codecs) > 0 && s.Codecs[0].Name != sdp.Events }
 
 // Update implements calls.Media.

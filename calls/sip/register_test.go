@@ -166,8 +166,8 @@ func TestGuessing(t *testing.T) {
 }
 
 // TestGuessNotCounted shows that wrong credentials block their sender for a moment if they cannot be
-// counted, together with the whole network, so that other usernames allow no more guesses. Otherwise,
-// the limits would not apply while the database is slow.
+// counted. The whole network is blocked, so that the sender cannot guess with other usernames.
+// Otherwise, the limits would not apply while the database is slow.
 func TestGuessNotCounted(t *testing.T) {
 	w := newWorld(t)
 	from := netip.MustParseAddr("192.0.2.1")

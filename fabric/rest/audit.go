@@ -85,7 +85,7 @@ func (a auditAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer)
 	}, showEvent)
 }
 
-// timeOf returns the time in a member of a query, or the zero time if there is none.
+// timeOf returns the time in a member of a query, or the zero time if the query has no such member.
 func timeOf(query url.Values, name string) (time.Time, error) {
 	text := query.Get(name)
 	if text == "" {
