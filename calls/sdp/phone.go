@@ -59,6 +59,40 @@ func (s *Section) AnswerPhone(suites []string, first ...string) Section {
 	return a
 }
 
+// PlainOffer returns a description of a phone at an address. It has audio in the codecs that all
+// phones support. If key is not nil, the audio uses SRTP. Its port is not known yet.
+func PlainOffer(at netip.Addr, key *Crypto) string {
+	s := Section{Kind: Audio, Protocol: "RTP/AVP", Direction: SendReceive, Address: at, Port: discard}
+	if key != nil {
+		s.Protocol = "RTP/SAVP"
+		s.Crypto = []Crypto{*key}
+	}
+	s.SetCodecs([]Codec{
+		{Type: 0, Name: PCMU, Clock: 8000},
+		{Type: 8, Name: PCMA, Clock: 8000},
+		{Type: 101, Name: Events, Clock: 8000, Parameters: "0-15"},
+	})
+	d := Description{Version: 1, Sections: []Section{s}}
+	return d.Phone()
+}
+
+// discard is the port of the discard protocol (RFC 863). In descriptions, it means that a port is
+// not known yet (RFC 8829, section 5.2.1).
+const discard = 9
+
+// Resume returns a phone's description without hold: both sides send and receive.
+func Resume(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		switch strings.TrimRight(line, "\r\n") {
+		case "a=sendonly", "a=recvonly", "a=inactive", "c=IN IP4 0.0.0.0", "c=IN IP6 ::":
+		default:
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
 // isPlain reports whether the section is audio over unencrypted RTP.
 func (s *Section) isPlain() bool {
 	return s.Kind == Audio && (s.Protocol == "RTP/AVP" || s.Protocol == "RTP/AVPF")

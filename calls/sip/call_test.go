@@ -348,7 +348,7 @@ func TestCallsRefused(t *testing.T) {
 	}{
 		{"an unknown user", p.invitation("nobody"), "404"},
 		{"a user without a phone", toBob, "480"},
-		{"without a description", toBob.with("", ""), "488"},
+		{"with a text instead of a description", toBob.with("Content-Type: text/plain\r\n", "hello"), "488"},
 		{"without a usable codec", toBob.with(sdpType, g729), "488"},
 		{"with an unknown extension", toBob.with("Require: 100rel\r\n"+sdpType, offer), "420"},
 	} {

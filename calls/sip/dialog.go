@@ -38,6 +38,7 @@ type dialog struct {
 	seq       uint32
 	theirSeq  uint32
 	sdp       string // our last description
+	theirs    string // the phone's last description, or what stands in for it
 	confirmed bool   // a final response to the INVITE was sent or received
 	checked   time.Time
 	over      bool
@@ -50,7 +51,8 @@ type dialog struct {
 	gateway    *fabric.Gateway // the gateway of the call, or nil; fixed once flow is set
 	authorized bool            // the INVITE to the gateway had credentials
 
-	reTx *serverTx // the transaction of the phone's latest accepted re-INVITE
+	reTx       *serverTx // the transaction of the phone's latest accepted re-INVITE
+	unanswered *serverTx // the INVITE whose late offer the phone has not answered yet, or nil
 
 	reference reference // the transfer in progress
 	referred  bool      // the phone has sent a REFER

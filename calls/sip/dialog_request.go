@@ -17,6 +17,7 @@ func (s *Server) handleACK(r *sip.Request, f flow) {
 	if d := s.dialogOf(r, f); d != nil {
 		for _, t := range d.accepted() {
 			if t.seq == r.CSeq().SeqNo { // RFC 3261, section 13.2.2.4
+				d.takeLateAnswer(r, t)
 				t.acknowledge()
 			}
 		}
@@ -87,9 +88,11 @@ func (d *dialog) byPhone() {
 }
 
 // update handles a re-INVITE or an UPDATE. With these, a phone holds or resumes the call, or moves
-// to another port.
+// to another port. A re-INVITE without a description gets a late offer.
 func (d *dialog) update(r *sip.Request, t *serverTx) {
 	contact := d.server.contactFor(d.flow)
+	offer := string(r.Body())
+	isLate := r.Method == sip.INVITE && offer == ""
 	switch {
 	case !d.updates.Allow(): // RFC 3261, section 14.2
 		t.respond(response(r, 500, "Too Many Updates", nil, sip.NewHeader("Retry-After", "1")), nil)
@@ -97,12 +100,14 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 	case r.Method == sip.UPDATE && len(r.Body()) == 0: // only renews the session (RFC 4028)
 		t.respond(response(r, 200, "OK", nil, contact), nil)
 		return
+	case isLate:
+		offer = d.offerAgain()
 	case !isSDP(r):
 		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
 		return
 	}
 
-	reply, err := d.do(calls.Command{Op: calls.Update, SDP: string(r.Body())})
+	reply, err := d.do(calls.Command{Op: calls.Update, SDP: offer})
 	if err != nil || reply.SDP == "" {
 		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
 		return
@@ -111,8 +116,12 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 	if c := contactOf(r); c != nil {
 		d.remote = c.Address
 	}
+	d.theirs = offer
 	if r.Method == sip.INVITE {
 		d.reTx = t
+	}
+	if isLate {
+		d.unanswered = t
 	}
 	d.mu.Unlock()
 	t.respond(response(r, 200, "OK", []byte(reply.SDP), contact, allow), nil)

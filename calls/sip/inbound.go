@@ -16,8 +16,8 @@ import (
 )
 
 // handleInvite handles an INVITE with which a phone begins a call. It authenticates the phone for
-// each call, and begins the call with the offer in the request. The events of the call cause all
-// further responses.
+// each call, and begins the call with the phone's offer. The events of the call cause all further
+// responses.
 func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	if t := s.find(r, f); t != nil {
 		t.repeat()
@@ -44,7 +44,8 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	}
 
 	contact := contactOf(r)
-	if !isSDP(r) || contact == nil {
+	offer, isLate, err := offerIn(r, f, c.client.Socket)
+	if err != nil || contact == nil {
 		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
 		return
 	}
@@ -61,6 +62,10 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	}
 
 	d := s.inboundDialog(r, f, c, t, contact)
+	d.theirs = offer
+	if isLate {
+		d.unanswered = t
+	}
 	if !s.add(d) {
 		t.respond(response(r, 503, "Service Unavailable", nil), nil)
 		return
@@ -71,7 +76,7 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	}
 
 	s.counters.inbound.Add(1)
-	_, err := d.do(calls.Command{Op: calls.Invite, To: c.to, SDP: string(r.Body())})
+	_, err = d.do(calls.Command{Op: calls.Invite, To: c.to, SDP: offer})
 	if err != nil {
 		s.remove(d)
 		if d.finish() {

@@ -157,6 +157,7 @@ func (d *dialog) accept(r *sip.Response) {
 	first, over := !d.confirmed, d.over
 	d.confirmed = true
 	if first {
+		d.theirs = string(r.Body())
 		d.remoteTag = tagOf(r.To().Params)
 		if c := contactOf(r); c != nil {
 			d.remote = c.Address

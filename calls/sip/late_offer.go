@@ -1,0 +1,99 @@
+package sip
+
+import (
+	"crypto/rand"
+	"errors"
+	"slices"
+
+	"github.com/emiago/sipgo/sip"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// A late offer is an offer in the 200 to an INVITE that has no description. The answer to a late
+// offer is in the ACK (RFC 3261, section 13.2.1). Some gateways begin or resume all calls in this
+// way.
+//
+// The engine knows no late offers. For an INVITE without a description, the server therefore writes
+// the offer that the phone could have sent. The engine's answer to it becomes the late offer. The
+// phone's answer in the ACK goes to the engine as an update.
+
+// offerIn returns the phone's offer in an INVITE that begins a call. For an INVITE without a
+// description, it returns an offer in the phone's place, and late is true. It returns an error if
+// the INVITE has a body of a different type.
+func offerIn(r *sip.Request, f flow, socket calls.Socket) (offer string, late bool, err error) {
+	if len(r.Body()) > 0 {
+		if !isSDP(r) {
+			return "", false, errors.New("the body is not a description")
+		}
+		return string(r.Body()), false, nil
+	}
+
+	var key *sdp.Crypto
+	if socket.SRTP.Required {
+		key, err = temporaryKey(socket.SRTP)
+		if err != nil {
+			return "", false, err
+		}
+	}
+	return sdp.PlainOffer(f.source(), key), true, nil
+}
+
+// preferredSuite is the suite for SRTP in late offers. Nearly all phones support it.
+const preferredSuite = "AES_CM_128_HMAC_SHA1_80"
+
+// temporaryKey returns a random key for the media of a phone whose key is not yet known. It returns
+// an error if the rules permit no supported suite.
+func temporaryKey(rules calls.SRTP) (*sdp.Crypto, error) {
+	permitted := sdp.Suites(rules.Suites)
+	if len(permitted) == 0 {
+		return nil, errors.New("no permitted suite is supported")
+	}
+	suite := permitted[0]
+	if slices.Contains(permitted, preferredSuite) {
+		suite = preferredSuite
+	}
+	key := make([]byte, sdp.KeyLength(suite))
+	_, _ = rand.Read(key) // never fails
+	return &sdp.Crypto{Tag: 1, Suite: suite, Key: string(key)}, nil
+}
+
+// takeLateAnswer handles an ACK for the transaction t. If t had a late offer, the ACK must have the
+// answer. Otherwise, the call ends.
+func (d *dialog) takeLateAnswer(ack *sip.Request, t *serverTx) {
+	if !d.expectsAnswer(t) {
+		return
+	}
+	err := errors.New("the ACK has no answer")
+	if isSDP(ack) {
+		answer := string(ack.Body())
+		_, err = d.do(calls.Command{Op: calls.Update, SDP: answer})
+		d.mu.Lock()
+		d.theirs = answer
+		d.mu.Unlock()
+	}
+	if err != nil && d.finish() {
+		d.bye(calls.Incompatible)
+		d.hangUp(calls.Hangup, calls.Incompatible)
+	}
+}
+
+// expectsAnswer reports whether the first ACK for t has arrived, and must answer a late offer.
+func (d *dialog) expectsAnswer(t *serverTx) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unanswered != t || d.over {
+		return false
+	}
+	d.unanswered = nil
+	return true
+}
+
+// offerAgain returns the phone's last description as an offer without hold. It stands in for the
+// offer in a re-INVITE without a description.
+func (d *dialog) offerAgain() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return sdp.Resume(d.theirs)
+}
