@@ -67,7 +67,7 @@ func (s *Rooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
 // record still has the session. It returns these calls. If another node has taken over the session,
 // or the session has ended, the error is [calls.ErrTaken].
 func (s *Rooms) TakeRoom(ctx context.Context, r calls.RoomSession, node string) (members []calls.Record, err error) {
-	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
+	err = s.change(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET node = $3 WHERE id = $1 AND node = $2 AND ended = 0`,
 			r.ID, r.Node, node)
 		err = requireRow(res, err, "room session")

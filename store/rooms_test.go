@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -195,6 +196,48 @@ func moveRoom(t *testing.T, s *Store, r calls.RoomSession) calls.RoomSession {
 	saveCalls(t, s, ended(there, calls.NormalClearing, true))
 	r.Node, r.Ended = there.Node, time.Time{}
 	return r
+}
+
+// TestTakeRoomUndone shows that a node that cannot take over the calls of the members does not take
+// over the session either, so that it can try again.
+func TestTakeRoomUndone(t *testing.T) { EachDatabase(t, testTakeRoomUndone) }
+
+func testTakeRoomUndone(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := t.Context()
+	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	session := calls.RoomSession{ID: newID(), ProjectID: "p", RoomID: "r", Node: "n", Started: at}
+	if err := s.OpenRoom(ctx, session); err != nil {
+		t.Fatal(err)
+	}
+	member := callAt("p", at)
+	member.State, member.Answered = calls.InCall, at
+	member.RoomSession = session.ID
+	saveCalls(t, s, member)
+
+	create := []string{`CREATE TRIGGER refused BEFORE UPDATE OF node ON calls
+		BEGIN SELECT RAISE(ABORT, 'refused'); END`}
+	drop := `DROP TRIGGER refused`
+	if database.IsServer(c.URL) {
+		create = []string{
+			`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''refused''; END'`,
+			`CREATE TRIGGER refused BEFORE UPDATE OF node ON calls FOR EACH ROW EXECUTE FUNCTION refuse()`,
+		}
+		drop = `DROP TRIGGER refused ON calls`
+	}
+	filled(t, c, s, create...)
+	if _, err := s.TakeRoom(ctx, session, "other"); err == nil || errors.Is(err, calls.ErrTaken) {
+		t.Errorf("while calls cannot be changed, TakeRoom returns %v, want the error of the database", err)
+	}
+
+	filled(t, c, s, drop)
+	taken, err := s.TakeRoom(ctx, session, "other")
+	if err != nil {
+		t.Fatalf("TakeRoom after a failure = %v", err)
+	}
+	if got, want := callIDs(taken), []string{member.ID}; !slices.Equal(got, want) {
+		t.Errorf("TakeRoom after a failure returns the calls %q, want %q", got, want)
+	}
 }
 
 // wantEvents fails the test unless these events are queued for a webhook, in any order.
