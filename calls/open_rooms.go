@@ -163,10 +163,7 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 	}
 
 	asked, err := o.store.TakeRoomRequests(ctx, o.calls.node)
-	if err != nil {
-		return err
-	}
-
+	// Even with an error, carry out the requests that were found: the marks of some may be deleted.
 	for _, a := range asked {
 		r := o.find(roomKey{a.ProjectID, a.RoomID})
 		if r == nil || r.session.ID != a.Session {
@@ -179,7 +176,7 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 			go r.recordings.follow()
 		}
 	}
-	return nil
+	return err
 }
 
 // addUnwritten remembers a session whose end could not be written.

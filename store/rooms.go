@@ -162,11 +162,13 @@ func (s *Rooms) askRoom(ctx context.Context, e audit.Event, projectID, id string
 	})
 }
 
-// TakeRoomRequests returns the marked sessions of a node. It deletes the marks for changed recordings.
+// TakeRoomRequests returns the marked sessions of a node. It deletes the marks for changed
+// recordings, except those that are set in the meantime on other sessions. If it cannot delete all of
+// these marks, it returns the sessions together with the error.
 func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.RoomRequest, error) {
-	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
 	requests, err := gather(ctx, s.read(), "listing requests for room sessions", scanRoomRequest,
-		`SELECT project_id, room_id, id, asked FROM room_sessions WHERE`+asked, node)
+		`SELECT project_id, room_id, id, asked FROM room_sessions
+		WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
 	if err != nil {
 		return nil, err
 	}
@@ -176,9 +178,15 @@ func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.Room
 	}
 
 	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
-		_, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked & $2 WHERE`+asked, node, ^askedRecord)
-		if err != nil {
-			return fmt.Errorf("deleting the requests for room sessions: %w", err)
+		for _, r := range requests {
+			if !r.Record {
+				continue
+			}
+			_, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked & $2 WHERE id = $1`,
+				r.Session, ^askedRecord)
+			if err != nil {
+				return fmt.Errorf("deleting the requests for a room session: %w", err)
+			}
 		}
 		return nil
 	})

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -162,6 +163,57 @@ func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 	wantRequest(toEnd)
 	if err := s.AskRecordRoom(ctx, r.ProjectID, newID()); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a request for an unknown session returns %v, want problem.NotFound", err)
+	}
+}
+
+// An interruptedDB calls before when a change without a transaction begins, once.
+type interruptedDB struct {
+	database.DB
+	before func()
+}
+
+func (d *interruptedDB) Once(ctx context.Context, do func(database.Tx) error) error {
+	if before := d.before; before != nil {
+		d.before = nil
+		before()
+	}
+	return d.DB.Once(ctx, do)
+}
+
+// TestRoomRequestMeanwhile shows that a request for a session remains if it is made after the
+// requests were read, while the marks of other requests are deleted.
+func TestRoomRequestMeanwhile(t *testing.T) { EachDatabase(t, testRoomRequestMeanwhile) }
+
+func testRoomRequestMeanwhile(t *testing.T, c Config) {
+	db := new(interruptedDB)
+	c.Wrap = func(d database.DB) database.DB {
+		db.DB = d
+		return db
+	}
+	s, _, _ := grantRows(t, c)
+	ctx := t.Context()
+	var sessions []calls.RoomSession
+	for _, room := range []string{"r", "q"} {
+		r := calls.RoomSession{ID: newID(), ProjectID: "p", RoomID: room, Node: "n", Started: time.Now()}
+		if err := s.OpenRoom(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		sessions = append(sessions, r)
+	}
+
+	ask := func(r calls.RoomSession) {
+		if err := s.AskRecordRoom(ctx, "p", r.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	ask(sessions[0])
+	db.before = func() { ask(sessions[1]) }
+	for _, r := range sessions {
+		got, err := s.TakeRoomRequests(ctx, "n")
+		want := []calls.RoomRequest{{ProjectID: "p", RoomID: r.RoomID, Session: r.ID, Record: true}}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("TakeRoomRequests returns %+v, %v, want %+v", got, err, want)
+		}
 	}
 }
 
