@@ -40,6 +40,7 @@ type peers struct {
 	sessions session.Store
 
 	mu        sync.Mutex
+	checked   time.Time            // when deadNodes last succeeded
 	lastAlive map[string]time.Time // when each other node was last heard from
 	lost      map[string]time.Time // when each other node last failed to answer
 }
@@ -83,6 +84,7 @@ func (p *peers) isAlive(ctx context.Context, node string) (bool, error) {
 // deadNodes returns which of the other nodes are dead. A node that is checked for the first time
 // does not count as dead.
 func (p *peers) deadNodes(ctx context.Context, nodes []string) (map[string]bool, error) {
+	p.forgive(time.Now())
 	dead := make(map[string]bool)
 	slices.Sort(nodes)
 	for _, node := range slices.Compact(nodes) {
@@ -97,7 +99,25 @@ func (p *peers) deadNodes(ctx context.Context, nodes []string) (map[string]bool,
 			dead[node] = true
 		}
 	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checked = time.Now()
 	return dead, nil
+}
+
+// forgive restarts the time aliveFor of all nodes if deadNodes has not succeeded for the lifetime of an
+// entry. The session store was then probably unavailable to the other nodes, too, so that they could
+// not renew their entries.
+func (p *peers) forgive(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.checked) <= entryFor {
+		return
+	}
+	for node := range p.lastAlive {
+		p.lastAlive[node] = now
+	}
 }
 
 // isKnown reports whether this node has checked the given node before, and records that it has now.
