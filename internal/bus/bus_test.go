@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,6 +185,21 @@ func TestFallback(t *testing.T) {
 	const nowhere = "postgres://nobody@127.0.0.1:1/none"
 	a, _ := start(t, nil, newNotifier(t, nowhere), newNotifier(t, url))
 	_, name := start(t, nil, newNotifier(t, url))
+	meet(t, a, name)
+}
+
+// TestStandby shows that messages pass through the primary if the URL names a standby first, which is
+// the case after a promotion. A standby refuses LISTEN and NOTIFY.
+func TestStandby(t *testing.T) {
+	pair := servers.OwnPostgresPair(t)
+	u, err := url.Parse(pair.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	primary, standby, _ := strings.Cut(u.Host, ",")
+	u.Host = standby + "," + primary
+	a, _ := start(t, nil, newNotifier(t, u.String()))
+	_, name := start(t, nil, newNotifier(t, u.String()))
 	meet(t, a, name)
 }
 

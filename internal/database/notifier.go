@@ -48,7 +48,6 @@ func (n *Notifier) connect(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: notifierKeepAlive}).DialContext
-	config.ValidateConnect = nil
 	c, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, refusal(config, err)
