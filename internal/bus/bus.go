@@ -43,7 +43,8 @@ const (
 	answering  = 64        // requests from other nodes that this node answers at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
-	warnEvery  = time.Minute // minimum time between log lines about refused messages
+	restFor    = 5 * time.Second // how long a transport that has failed is tried after the others
+	warnEvery  = time.Minute     // minimum time between log lines about refused messages
 )
 
 // Config holds the dependencies of a [Bus].
@@ -67,6 +68,7 @@ type Bus struct {
 	sealer     *sealer
 	broadcasts *sealer // seals and opens messages to all nodes
 	transports []Transport
+	failed     []time.Time // when each transport last failed, or zero; used only by Run
 	log        *slog.Logger
 	answered   func(took time.Duration)
 	handlers   map[string]Handler
@@ -128,6 +130,7 @@ func New(c Config) *Bus {
 		sealer:     newSealer(c.Secrets, c.Node),
 		broadcasts: newBroadcastSealer(c.Secrets, c.Secret, c.Node),
 		transports: c.Transports,
+		failed:     make([]time.Time, len(c.Transports)),
 		log:        c.Log,
 		answered:   c.Answered,
 		handlers:   make(map[string]Handler),
@@ -286,20 +289,37 @@ func (b *Bus) Run(ctx context.Context) {
 	}
 }
 
-// publish seals a message and sends it through the first transport that accepts it.
+// publish seals a message and sends it through the first transport that accepts it. If a transport
+// does not answer, only one message in restFor waits for it.
 func (b *Bus) publish(ctx context.Context, m queuedMessage) (err error) {
 	sealing := b.sealer
 	if m.node == b.broadcasts.receiver {
 		sealing = b.broadcasts
 	}
 	m.text = sealing.seal(m.node, m.text, time.Now())
-	for _, t := range b.transports {
-		if err = b.publishBy(ctx, t, m); err == nil {
+	for _, i := range b.order(time.Now()) {
+		if err = b.publishBy(ctx, b.transports[i], m); err == nil {
+			b.failed[i] = time.Time{}
 			b.sent.Add(1)
 			return nil
 		}
+		b.failed[i] = time.Now()
 	}
 	return err
+}
+
+// order returns the indexes of the transports in the order in which they are tried. Transports that
+// have failed within restFor come last.
+func (b *Bus) order(now time.Time) []int {
+	var ready, resting []int
+	for i, failed := range b.failed {
+		if now.Sub(failed) < restFor {
+			resting = append(resting, i)
+		} else {
+			ready = append(ready, i)
+		}
+	}
+	return append(ready, resting...)
 }
 
 func (b *Bus) publishBy(ctx context.Context, t Transport, m queuedMessage) error {
