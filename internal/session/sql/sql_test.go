@@ -95,6 +95,38 @@ func testSkewedRates(t *testing.T, fresh func(*testing.T) Config) {
 	}
 }
 
+// TestSweepMeanwhile shows that a sweep does not delete an entry that is renewed while the sweep waits
+// for the entry's lock.
+func TestSweepMeanwhile(t *testing.T) {
+	s := open(t, Config{URL: servers.Postgres(t), Patience: time.Minute, Sweep: time.Hour})
+	ctx, k := t.Context(), session.Key{Kind: "presence", ID: "1"}
+	if err := s.Put(ctx, k, []byte("old"), -time.Minute); err != nil {
+		t.Fatal(err)
+	}
+
+	swept := make(chan error, 1)
+	err := s.db.Change(ctx, func(d database.Tx) error {
+		_, err := d.Exec(ctx, `UPDATE selvage_sessions SET value = $1, expires = $2`,
+			[]byte("new"), s.after(time.Hour))
+		if err != nil {
+			return err
+		}
+		go func() { swept <- s.sweep(ctx) }()
+		waiting := 0
+		for waiting == 0 && err == nil {
+			err = s.db.Read().Row(ctx, `SELECT count(*) FROM pg_stat_activity
+				WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+		}
+		return err
+	})
+	if err := errors.Join(err, <-swept); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Get(ctx, k); err != nil || string(got) != "new" {
+		t.Errorf("after the sweep, Get = %q, %v, want new", got, err)
+	}
+}
+
 func TestReopen(t *testing.T) { eachDatabase(t, testReopen) }
 
 func testReopen(t *testing.T, fresh func(*testing.T) Config) {

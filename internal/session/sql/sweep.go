@@ -26,14 +26,16 @@ func (s *Store) sweepEvery(period time.Duration) {
 	}
 }
 
-// sweep deletes all expired entries, in batches.
+// sweep deletes all expired entries, in batches. On PostgreSQL, only the condition outside of the
+// subquery is checked again if the sweep has waited for a change that renewed an entry.
 func (s *Store) sweep(ctx context.Context) error {
 	for {
 		var n int64
 		err := s.db.Once(ctx, func(t database.Tx) error {
 			res, err := t.Exec(ctx, `
 				DELETE FROM selvage_sessions WHERE (kind, id) IN (
-					SELECT kind, id FROM selvage_sessions WHERE expires <= $1 ORDER BY expires LIMIT $2)`,
+					SELECT kind, id FROM selvage_sessions WHERE expires <= $1 ORDER BY expires LIMIT $2)
+				AND expires <= $1`,
 				s.after(0), sweepBatch)
 			if err != nil {
 				return err
