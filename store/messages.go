@@ -358,6 +358,9 @@ func (s *Messages) PruneMessages(ctx context.Context, before time.Time) error {
 	if err != nil {
 		return err
 	}
+	// On PostgreSQL, only the condition outside of the subquery is checked again if this change has
+	// waited for one that adds a message.
 	return s.sweep(ctx, `DELETE FROM conversations WHERE id IN (
-		SELECT id FROM conversations WHERE room = 0 AND last_at < $2 ORDER BY last_at LIMIT $1)`, micros(before))
+		SELECT id FROM conversations WHERE room = 0 AND last_at < $2 ORDER BY last_at LIMIT $1)
+		AND last_at < $2`, micros(before))
 }

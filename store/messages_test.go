@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/page"
 )
 
@@ -223,6 +225,38 @@ func wantConversation(t *testing.T, s *Store, member, peer chat.Party, last chat
 	}
 	if found.ID != last.ConversationID {
 		t.Errorf("FindConversationOf for %s = %s, want %s", member.Name, found.ID, last.ConversationID)
+	}
+}
+
+// TestPruneMeanwhile shows that an old conversation is kept if a message is added to it while its
+// deletion waits for the conversation's lock.
+func TestPruneMeanwhile(t *testing.T) {
+	s, _, _ := grantRows(t, Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute})
+	ctx, now := t.Context(), time.Now()
+	people := addPeople(t, s, "ada", "bob")
+	old := written(people[0], people[1], "old")
+	old.Created = now.AddDate(0, 0, -2)
+	addMessage(t, s, old)
+
+	pruned := make(chan error, 1)
+	err := s.db.Change(ctx, func(d database.Tx) error {
+		_, err := d.Exec(ctx, `UPDATE conversations SET last_at = $1`, micros(now))
+		if err != nil {
+			return err
+		}
+		go func() { pruned <- s.PruneMessages(ctx, now.AddDate(0, 0, -1)) }()
+		waiting := 0
+		for waiting == 0 && err == nil {
+			err = s.read().Row(ctx, `SELECT count(*) FROM pg_stat_activity
+				WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+		}
+		return err
+	})
+	if err := errors.Join(err, <-pruned); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.FindConversation(ctx, "p", between(people[0], people[1]).Key); err != nil {
+		t.Errorf("after the deletion of old conversations, FindConversation = %v", err)
 	}
 }
 
