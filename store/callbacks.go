@@ -185,7 +185,7 @@ const idle = time.Hour
 // delivery also writes the receiver's row. If both changes happen concurrently, one therefore waits
 // for the other.
 func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error {
-	err := s.queue().forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
+	err := s.queue().forgetWhere(ctx, `state = 'delivered' AND ended < $2 OR state = 'dead' AND ended < $3`,
 		micros(delivered), micros(dead))
 	if err != nil {
 		return fmt.Errorf("deleting callbacks: %w", err)

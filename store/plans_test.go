@@ -135,6 +135,39 @@ func TestGoneWebhooksPlan(t *testing.T) {
 	})
 }
 
+// TestManyDeliveries shows that the deliveries of a deleted webhook are deleted in short transactions,
+// since one statement for all of them could exceed the time limit.
+func TestManyDeliveries(t *testing.T) {
+	c := Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute}
+	s, _, _ := grantRows(t, c)
+	hook := fabric.Webhook{ID: "w", ProjectID: "p", URL: "https://example.com", Enabled: true}
+	if err := s.CreateWebhook(t.Context(), hook, 1); err != nil {
+		t.Fatal(err)
+	}
+
+	filled(t, c, s,
+		fmt.Sprintf(`INSERT INTO webhook_deliveries
+				(webhook_id, id, event, subject, body, state, created, queued, due)
+			SELECT 'w', CAST(i AS TEXT), 'e', 's', '{}', 'pending', 0, 0, 0
+			FROM generate_series(0, %d) i`, 2*sweepBatch),
+		fmt.Sprintf(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+			'BEGIN
+				IF (SELECT count(*) FROM gone) > %d THEN RAISE ''too many''; END IF;
+				RETURN NULL;
+			END'`, sweepBatch),
+		`CREATE TRIGGER refused AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS gone
+			FOR EACH STATEMENT EXECUTE FUNCTION refuse()`,
+	)
+
+	if err := s.DeleteWebhook(t.Context(), "p", "w"); err != nil {
+		t.Error(err)
+	}
+	n, _, err := s.Webhooks.Queue().Backlog(t.Context())
+	if err != nil || n != 0 {
+		t.Errorf("Backlog = %d, %v, want no deliveries of the deleted webhook", n, err)
+	}
+}
+
 // TestImportedHashes shows that the kinds of imported password hashes are found with an index, in
 // byte order. The result contains no hashes that this version made.
 func TestImportedHashes(t *testing.T) {

@@ -190,7 +190,7 @@ func (q queue) expire(ctx context.Context, before, now time.Time) error {
 // forget deletes deliveries that succeeded before the first of the given times, deliveries that
 // were given up before the second, and the deliveries to deleted receivers.
 func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
-	err := q.forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
+	err := q.forgetWhere(ctx, `state = 'delivered' AND ended < $2 OR state = 'dead' AND ended < $3`,
 		micros(delivered), micros(dead))
 	if err != nil {
 		return fmt.Errorf("deleting deliveries: %w", err)
@@ -203,7 +203,7 @@ func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 	}
 	var errs []error
 	for _, id := range deleted {
-		errs = append(errs, q.forgetWhere(ctx, `{receiver} = $1`, id))
+		errs = append(errs, q.forgetWhere(ctx, `{receiver} = $2`, id))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("deleting deliveries without a receiver: %w", err)
@@ -211,12 +211,12 @@ func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 	return nil
 }
 
-// forgetWhere deletes the deliveries that meet a condition.
+// forgetWhere deletes the deliveries that meet a condition, in short transactions, because there may
+// be many. The parameters of the condition begin with $2.
 func (q queue) forgetWhere(ctx context.Context, condition string, args ...any) error {
-	return q.once(ctx, audit.None("deliveries that have ended"), func(t tx) error {
-		_, err := t.Exec(ctx, q.names.Replace(`DELETE FROM {deliveries} WHERE `+condition), args...)
-		return err
-	})
+	return q.sweep(ctx, q.names.Replace(`DELETE FROM {deliveries} WHERE ({receiver}, {job}) IN (
+			SELECT {receiver}, {job} FROM {deliveries} WHERE `+condition+` LIMIT $1)
+		AND (`+condition+`)`), args...)
 }
 
 // deletedReceivers lists receivers that have deliveries but no longer exist. It reads one index

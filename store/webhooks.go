@@ -109,18 +109,18 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time
 	})
 }
 
-// DeleteWebhook deletes a webhook and its deliveries.
+// DeleteWebhook deletes a webhook, and then its deliveries. If it cannot delete all of them,
+// ForgetDeliveries deletes the rest.
 func (s *Webhooks) DeleteWebhook(ctx context.Context, projectID, id string) error {
-	return s.change(ctx, audit.Of("webhook.deleted", projectID, "webhook", id), func(t tx) error {
+	err := s.once(ctx, audit.Of("webhook.deleted", projectID, "webhook", id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id)
-		if err := requireRow(res, err, "webhook"); err != nil {
-			return err
-		}
-		if err := t.Later(ctx, `DELETE FROM webhook_deliveries WHERE webhook_id = $1`, id); err != nil {
-			return fmt.Errorf("deleting deliveries: %w", err)
-		}
-		return nil
+		return requireRow(res, err, "webhook")
 	})
+	if err != nil {
+		return err
+	}
+	_ = s.queue().forgetWhere(ctx, `{receiver} = $2`, id)
+	return nil
 }
 
 // webhooksOf returns an expression that counts the enabled webhooks of the project to which a
