@@ -27,6 +27,7 @@ type room struct {
 	update   *time.Timer // runs until the room is sent again; nil if nothing has changed
 
 	recordings recordings // the recordings of all members together
+	unnoted    bool       // the session says whether it is recorded, but could not be written
 }
 
 // roomKey identifies a conference room.
@@ -214,11 +215,20 @@ func (r *room) end(c Cause) {
 
 // save writes the session. If it cannot be written, the session continues.
 func (r *room) save() {
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
-	if err := r.calls.rooms.store.SaveRoom(ctx, r.session); err != nil && !errors.Is(err, ErrTaken) {
+	if err := r.trySave(); err != nil {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
 	}
+}
+
+// trySave writes the session, unless it has ended or another node has taken it over.
+func (r *room) trySave() error {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	err := r.calls.rooms.store.SaveRoom(ctx, r.session)
+	if errors.Is(err, ErrTaken) {
+		return nil
+	}
+	return err
 }
 
 // post runs f in the room's mailbox. If f panics, the room session ends.

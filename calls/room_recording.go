@@ -47,12 +47,13 @@ func (r *room) tellRecorded() { r.tellUpdated() }
 
 // saveRecorded notes in the session whether it is being recorded.
 func (r *room) saveRecorded(listening bool) error {
-	if r.session.Recorded == listening {
+	if r.session.Recorded == listening && !r.unnoted {
 		return nil
 	}
 	r.session.Recorded = listening
-	r.save()
-	return nil
+	err := r.trySave()
+	r.unnoted = err != nil
+	return err
 }
 
 // RecordRoom makes the recorder of a running room session match the stored status of the session's

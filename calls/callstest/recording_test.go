@@ -156,6 +156,47 @@ func TestSaveRecordedAtEnd(t *testing.T) {
 	}
 }
 
+// An unsavedRooms is a store that fails once to write a room session.
+type unsavedRooms struct {
+	*store.Store
+	asked atomic.Int32
+}
+
+func (s *unsavedRooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
+	if s.asked.Add(1) == 1 {
+		return errors.New("the database is away")
+	}
+	return s.Store.SaveRoom(ctx, r)
+}
+
+// TestSaveRecordedRoom shows that a room session says that it is being recorded, even if it cannot be
+// written at first.
+func TestSaveRecordedRoom(t *testing.T) {
+	m, archive := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) { return false, nil },
+		func(c *calls.Config) { c.Rooms = &unsavedRooms{Store: c.Store.(*store.Store)} })
+	guest := m.guest().join()
+	session := func() calls.RoomSession {
+		t.Helper()
+		running := must[[]calls.RoomSession](t)(m.store.RunningRooms(t.Context(), "node"))
+		if len(running) != 1 {
+			t.Fatalf("%d room sessions are running, want 1", len(running))
+		}
+		return running[0]
+	}
+
+	id := session().ID
+	d := recordings.Description{Metadata: recordings.Metadata{ConferenceSid: id}, Channels: 1}
+	if _, _, err := archive.Announce(t.Context(), m.project, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.store.AskRecordRoom(t.Context(), m.project, id); err != nil {
+		t.Fatal(err)
+	}
+	go m.calls.Run(t.Context())
+	eventually(t, "the session to say that it is being recorded", func() bool { return session().Recorded })
+	guest.do(calls.Command{Op: calls.Hangup})
+}
+
 // TestRecordSetting shows that a call is recorded if its project wants it, even if the setting
 // cannot be read at first.
 func TestRecordSetting(t *testing.T) {
