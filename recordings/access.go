@@ -66,7 +66,9 @@ type AccessStore interface {
 
 // An accessLog holds accesses that are not yet written.
 type accessLog struct {
-	mu      sync.Mutex
+	writing sync.Mutex // held while accesses are written
+
+	mu      sync.Mutex // held only briefly, because every request for media needs it
 	pending map[accessKey]*Access
 }
 
@@ -106,20 +108,51 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 func (l *accessLog) add(key accessKey, a Access) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.merge(key, &a) && len(l.pending)%batchSize == 0
+}
+
+// merge adds an access to the pending access with the same key. It reports whether the access is a
+// new entry. Callers hold mu.
+func (l *accessLog) merge(key accessKey, a *Access) (added bool) {
 	if l.pending == nil {
 		l.pending = make(map[accessKey]*Access)
 	}
 	if known := l.pending[key]; known != nil {
-		known.Requests++
+		known.Requests += a.Requests
 		known.Bytes += a.Bytes
-		known.Last = a.Last
+		if a.First.Before(known.First) {
+			known.First = a.First
+		}
+		if a.Last.After(known.Last) {
+			known.Last = a.Last
+		}
 		return false
 	}
 	if len(l.pending) >= maxPending {
 		return false
 	}
-	l.pending[key] = &a
-	return len(l.pending)%batchSize == 0
+	l.pending[key] = a
+	return true
+}
+
+// take removes and returns the pending accesses.
+func (l *accessLog) take() map[accessKey]*Access {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := l.pending
+	l.pending = nil
+	return taken
+}
+
+// restore adds accesses that could not be written to the pending accesses.
+func (l *accessLog) restore(taken map[accessKey]*Access) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	newer := l.pending
+	l.pending = taken
+	for key, a := range newer {
+		l.merge(key, a)
+	}
 }
 
 // networkOf returns the /64 of an IPv6 address, and other text unchanged. A client with IPv6
@@ -140,14 +173,15 @@ func networkOf(address string) string {
 // FlushAccesses writes the pending accesses. If it fails, it keeps them. Call it every few seconds,
 // and before the process ends.
 func (r *Recordings) FlushAccesses(ctx context.Context) error {
-	r.accesses.mu.Lock()
-	defer r.accesses.mu.Unlock()
-	if len(r.accesses.pending) == 0 {
+	r.accesses.writing.Lock() // the caller may read what another call is writing
+	defer r.accesses.writing.Unlock()
+	taken := r.accesses.take()
+	if len(taken) == 0 {
 		return nil
 	}
 
-	batch := make([]Access, 0, len(r.accesses.pending))
-	for _, a := range r.accesses.pending {
+	batch := make([]Access, 0, len(taken))
+	for _, a := range taken {
 		a.ID = uuid7.At(a.First)
 		batch = append(batch, *a)
 	}
@@ -160,9 +194,9 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 		)
 	})
 	if err := r.c.Store.AddAccesses(ctx, batch); err != nil {
+		r.accesses.restore(taken)
 		return err
 	}
-	clear(r.accesses.pending)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package recordings_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -122,5 +123,56 @@ func TestAccessesWithoutDatabase(t *testing.T) {
 	}
 	if n := w.PendingAccesses(); n != recordings.MaxPending {
 		t.Errorf("%d accesses wait, want %d", n, recordings.MaxPending)
+	}
+}
+
+// A writingStore calls the function during while accesses are being written.
+type writingStore struct {
+	recordings.Store
+	during func() error
+}
+
+func (s *writingStore) AddAccesses(ctx context.Context, all []recordings.Access) error {
+	if err := s.during(); err != nil {
+		return err
+	}
+	return s.Store.AddAccesses(ctx, all)
+}
+
+// TestAccessesDuringWrite shows that media can be fetched while accesses are written, and that no
+// access is lost if writing fails.
+func TestAccessesDuringWrite(t *testing.T) {
+	var writing *writingStore
+	w := newWorld(t, func(c *recordings.Config) {
+		writing = &writingStore{Store: c.Store}
+		c.Store = writing
+	})
+	rec := w.add(t, "a", recordings.MarkInput{})
+	note := func(actor string) {
+		w.NoteAccess(t.Context(), recordings.Access{RecordingID: rec.ID, Actor: actor, Format: recordings.MP3})
+	}
+
+	failed := errors.New("the database is unavailable")
+	writing.during = func() error {
+		note("key:1")
+		note("key:2")
+		return failed
+	}
+	note("key:1")
+	if err := w.FlushAccesses(t.Context()); !errors.Is(err, failed) {
+		t.Fatalf("FlushAccesses without a database: %v, want %v", err, failed)
+	}
+
+	writing.during = func() error { return nil }
+	found, err := w.ListAccesses(t.Context(), w.project, rec.Sid, page.Query{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]int64)
+	for _, a := range found.Items {
+		got[a.Actor] = a.Requests
+	}
+	if want := map[string]int64{"key:1": 2, "key:2": 1}; !maps.Equal(got, want) {
+		t.Errorf("the accesses are %v, want %v", got, want)
 	}
 }
