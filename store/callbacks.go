@@ -52,12 +52,13 @@ var callbackTable = table[recordings.Delivery]{
 }
 
 // queueCallback queues the status of a recording for its callback, if the callback receives this
-// status. It must be called in the transaction that sets the status.
-func (t recordingTx) queueCallback(ctx context.Context, r recordings.Recording) error {
+// status. It must be called in the transaction that sets the status. now is when the delivery begins
+// to wait.
+func (t recordingTx) queueCallback(ctx context.Context, r recordings.Recording, now time.Time) error {
 	if !r.Callback.Wants(r.Status) {
 		return nil
 	}
-	receiver, err := t.receiveCallbacks(ctx, r.ProjectID, r.Callback.URL, r.Updated)
+	receiver, err := t.receiveCallbacks(ctx, r.ProjectID, r.Callback.URL, now)
 	if err != nil {
 		return err
 	}
@@ -69,9 +70,9 @@ func (t recordingTx) queueCallback(ctx context.Context, r recordings.Recording) 
 
 	err = t.Later(ctx, `INSERT INTO callback_deliveries
 			(id, project_id, receiver_id, sid, event, url, method, fields, state, created, queued, due)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $9, 0)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $10, 0)`,
 		id.String(), r.ProjectID, receiver, r.Sid, string(r.Status), r.Callback.URL, r.Callback.Method,
-		r.CallbackFields().Encode(), micros(r.Updated))
+		r.CallbackFields().Encode(), micros(r.Updated), micros(now))
 	if err != nil {
 		return fmt.Errorf("queueing callback: %w", err)
 	}

@@ -80,7 +80,7 @@ func (s *Recordings) addRecording(
 				return err
 			}
 		}
-		if err := t.recordings().queueCallback(ctx, kept); err != nil {
+		if err := t.recordings().queueCallback(ctx, kept, kept.Updated); err != nil {
 			return err
 		}
 
@@ -264,7 +264,7 @@ func (s *Recordings) UpdateRecording(
 		if !isNew {
 			return nil
 		}
-		return t.recordings().queueCallback(ctx, r)
+		return t.recordings().queueCallback(ctx, r, r.Updated)
 	})
 }
 
@@ -310,7 +310,9 @@ func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) erro
 			return err
 		}
 		for _, r := range given {
-			if err := t.recordings().queueCallback(ctx, r); err != nil {
+			// If no server was running for days, the wait ended long ago. The delivery begins to
+			// wait only now, so that it is not given up before it was ever sent.
+			if err := t.recordings().queueCallback(ctx, r, until); err != nil {
 				return err
 			}
 		}

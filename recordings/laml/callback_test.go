@@ -267,6 +267,31 @@ func TestCallbackOfAbsent(t *testing.T) {
 	}
 }
 
+// TestCallbackAfterLongStop shows that a callback for the event absent is sent even if no server was
+// running for days when the wait for the media ended.
+func TestCallbackAfterLongStop(t *testing.T) {
+	s := newServer(t)
+	a := s.newApp(t)
+	a.answer(http.StatusServiceUnavailable)
+	about := url.Values{"RecordingStatusCallback": {a.URL}, "RecordingStatusCallbackEvent": {"absent"}}
+	s.announce(t, "CallSid=never&"+about.Encode())
+	s.clock.set(s.clock.now().Add(recordings.DefaultWait + deliver.WaitAtMost + time.Hour))
+	if err := s.rules.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	found, err := s.rules.Callbacks().List(t.Context(), s.project, "", page.Query{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Items) != 1 {
+		t.Fatalf("%d deliveries, want 1", len(found.Items))
+	}
+	if d := found.Items[0]; d.State != deliver.Pending {
+		t.Errorf("the delivery is %s with the error %q, want %s", d.State, d.Error, deliver.Pending)
+	}
+}
+
 // TestDeadCallback shows that a callback that the receiver refuses becomes a dead letter, which can
 // be sent again.
 func TestDeadCallback(t *testing.T) {
