@@ -298,14 +298,30 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 	return true, nil
 }
 
+// longestRun limits how long a recording waits for a call that seems to run. No recorder keeps a
+// longer call. The record of a call can seem to run forever if no server that carries calls is left.
+const longestRun = 30 * 24 * time.Hour
+
+// stillRuns is the condition that a call or room session of this installation is running, or that it
+// ended so recently that its recorder may still deliver the media. The wait of a recording is the
+// time from its last change to waits.
+const stillRuns = `EXISTS (SELECT 1 FROM %[1]s WHERE %[1]s.project_id = recordings.project_id
+	AND %[1]s.%[2]s = recordings.%[3]s
+	AND (%[1]s.ended = 0 OR %[1]s.ended + recordings.waits - recordings.updated > $3))`
+
 // GiveUpRecordings marks recordings as absent if their media should have arrived before the given
-// time. It also queues their status for their callbacks.
+// time. It also queues their status for their callbacks. A recording of a call or room session on
+// this installation waits at least until its call or session has ended.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
+	call := fmt.Sprintf(stillRuns, "calls", "call_id", "call_sid")
+	session := fmt.Sprintf(stillRuns, "room_sessions", "id", "conference_sid")
 	return s.change(ctx, audit.None("the end of a wait"), func(t tx) error {
 		given, err := gather(ctx, t, "giving up recordings", recordingTable.scan, `UPDATE recordings
 				SET status = $1, error_code = $2, identity = NULL, updated = waits, waits = 0
-				WHERE waits <> 0 AND waits < $3 AND deleted = 0 RETURNING `+recordingTable.columns,
-			recordings.Absent, recordings.NoAudio, micros(until))
+				WHERE waits <> 0 AND waits < $3 AND deleted = 0
+					AND (waits < $4 OR NOT `+call+` AND NOT `+session+`)
+				RETURNING `+recordingTable.columns,
+			recordings.Absent, recordings.NoAudio, micros(until), micros(until.Add(-longestRun)))
 		if err != nil {
 			return err
 		}
