@@ -124,7 +124,12 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	if !isUUID(sid) {
 		return problem.NoSuch("recording")
 	}
-	return r.remove(ctx, projectID, sid, Removal{At: r.c.Now()})
+	defer r.recent.Clear()
+	key, err := r.c.Store.DeleteRecording(ctx, projectID, sid, Removal{At: r.c.Now()})
+	if err != nil {
+		return err
+	}
+	return r.removeMedia(ctx, key)
 }
 
 // A Removal describes when and why a recording is deleted.
@@ -134,18 +139,10 @@ type Removal struct {
 	Unchanged time.Time // when the recording was last changed; zero permits any change
 }
 
-// remove turns a recording into a stub, and removes its media.
-func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Removal) error {
-	defer r.recent.Clear()
-	key, err := r.c.Store.DeleteRecording(ctx, projectID, sid, how)
-	if err != nil {
-		return err
-	}
-	return r.removeMedia(ctx, key)
-}
-
-// removeMedia removes the media with this key, unless another recording has the same key.
+// removeMedia removes the media with this key, unless another recording has the same key. It
+// continues if ctx is canceled, because the recording has already been deleted.
 func (r *Recordings) removeMedia(ctx context.Context, key string) error {
+	ctx = context.WithoutCancel(ctx)
 	// After the last recording with this key was deleted, no upload can begin to share the media.
 	used, err := r.c.Store.MediaInUse(ctx, key, key)
 	if err != nil || len(used) > 0 {

@@ -213,7 +213,8 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 }
 
 // Apply deletes the recordings of all projects whose time has expired. If a recording changes in
-// the meantime, Apply leaves it to the next run.
+// the meantime, Apply leaves it to the next run. If media cannot be removed, Apply continues with the
+// other recordings, and returns the first such error. Sweep removes the media later.
 func (r Retention) Apply(ctx context.Context) error {
 	rules, err := r.c.Store.ListRules(ctx, "")
 	if err != nil {
@@ -224,19 +225,27 @@ func (r Retention) Apply(ctx context.Context) error {
 		byProject[u.ProjectID] = append(byProject[u.ProjectID], u)
 	}
 
+	defer r.recent.Clear()
 	var errs []error
+	var mediaErr error // the first one
 	for projectID, rules := range byProject {
 		remove := func(k Kept) error {
 			how := Removal{At: r.c.Now(), Why: "retention", Unchanged: k.Updated}
-			err := r.remove(ctx, projectID, k.Sid, how)
+			key, err := r.c.Store.DeleteRecording(ctx, projectID, k.Sid, how)
 			if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Conflict) {
 				return nil
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			if err := r.removeMedia(ctx, key); mediaErr == nil {
+				mediaErr = err
+			}
+			return nil
 		}
 		errs = append(errs, r.eachExpired(ctx, projectID, rules, remove))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, mediaErr)...)
 }
 
 // keptBatch is how many recordings eachExpired requests from ListKept at a time.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
@@ -82,6 +83,46 @@ func TestRetention(t *testing.T) {
 	}
 	if left := w.mediaFiles(t); len(left) != 0 {
 		t.Errorf("files after the last rule applied: %q, want none", left)
+	}
+}
+
+// A stuckMedia is storage that cannot remove the bytes of one key.
+type stuckMedia struct {
+	recordings.Media
+	key string
+}
+
+var errStuck = errors.New("permission denied")
+
+func (m *stuckMedia) Remove(key string, parts ...string) error {
+	if key == m.key {
+		return errStuck
+	}
+	return m.Media.Remove(key, parts...)
+}
+
+// TestRetentionOfStuckMedia shows that a file that cannot be removed does not keep the retention
+// rules from deleting other recordings.
+func TestRetentionOfStuckMedia(t *testing.T) {
+	var stuck *stuckMedia
+	w := newWorld(t, func(c *recordings.Config) {
+		stuck = &stuckMedia{Media: c.Media}
+		c.Media = stuck
+	})
+	first := w.add(t, "first", recordings.MarkInput{})
+	stuck.key = first.MediaKey
+	w.now = w.now.Add(time.Second)
+	if _, _, err := w.ingest(t, "silence.wav", recordings.Description{}); err != nil {
+		t.Fatal(err)
+	}
+
+	w.addRule(t, recordings.Rule{Days: 1})
+	w.now = w.now.AddDate(0, 0, 2)
+	if err := w.Retention().Apply(t.Context()); !errors.Is(err, errStuck) {
+		t.Errorf("Apply: %v, want %v", err, errStuck)
+	}
+	if left := w.list(t, recordings.Filter{}); len(left) != 0 {
+		t.Errorf("%q are left, want none", left)
 	}
 }
 
