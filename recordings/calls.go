@@ -87,5 +87,5 @@ func (r *Recordings) mustFollow(ctx context.Context, rec Recording) error {
 	if errors.Is(err, problem.NotFound) {
 		err = notInCall()
 	}
-	return errors.Join(err, r.Delete(context.WithoutCancel(ctx), rec.ProjectID, rec.Sid))
+	return errors.Join(err, r.delete(context.WithoutCancel(ctx), rec.ProjectID, rec.Sid))
 }

@@ -144,6 +144,23 @@ func TestCarriedConference(t *testing.T) {
 	}
 }
 
+// TestCarriedCallDeleted shows that a recorder stops if its recording is deleted during the call.
+func TestCarriedCallDeleted(t *testing.T) {
+	s := &switchboard{call: recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}}
+	w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
+	rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Delete(t.Context(), w.project, rec.Sid); err != nil {
+		t.Fatal(err)
+	}
+	want := []recordings.Status{recordings.InProgress, recordings.Stopped}
+	if !slices.Equal(s.statuses, want) {
+		t.Errorf("the recorder followed %q, want %q", s.statuses, want)
+	}
+}
+
 // TestCarriedMember shows that the recording of a conference's member has the only track that can
 // be recorded.
 func TestCarriedMember(t *testing.T) {

@@ -119,11 +119,28 @@ func checkSize(media io.Seeker, want int64) error {
 }
 
 // Delete removes the media of a project's recording. Its row remains as a stub for [StubLife]. If
-// the recording is on hold, Delete returns problem.Conflict.
+// the recording is on hold, Delete returns problem.Conflict. If the recording is in progress, its
+// recorder stops.
 func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
-	if !isUUID(sid) {
-		return problem.NoSuch("recording")
+	rec, err := r.Find(ctx, Owner{ProjectID: projectID}, sid)
+	if err != nil {
+		return err
 	}
+	if err := r.delete(ctx, projectID, sid); err != nil {
+		return err
+	}
+	if rec.Waits.IsZero() {
+		return nil
+	}
+	rec.Status = Stopped
+	if err := r.follow(context.WithoutCancel(ctx), rec); err != nil { // it stops when the call ends
+		r.c.Log.ErrorContext(ctx, "stopping the recorder of a deleted recording", "id", rec.ID, "error", err)
+	}
+	return nil
+}
+
+// delete is like Delete, but does not stop a recorder.
+func (r *Recordings) delete(ctx context.Context, projectID, sid string) error {
 	defer r.recent.Clear()
 	key, err := r.c.Store.DeleteRecording(ctx, projectID, sid, Removal{At: r.c.Now()})
 	if err != nil {
