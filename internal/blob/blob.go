@@ -23,6 +23,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -43,6 +44,11 @@ const prefix = 6
 type Dir struct {
 	root     *os.Root
 	reserved int64 // free bytes that Put leaves on the disk
+
+	mu     sync.Mutex // guards the fields below
+	swept  bool       // whether a Sweep has looked at all files
+	next   string     // the folder with which the next Sweep begins
+	atOnce int        // number of files after which a Sweep stops; 0 means filesPerSweep
 }
 
 // OpenDir opens dir, and creates it if it does not exist.

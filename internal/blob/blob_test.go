@@ -278,6 +278,43 @@ func TestSweepSparesWhatIsOwned(t *testing.T) {
 	}
 }
 
+// TestSweepInTurns shows that after the first sweep, each sweep looks only at some folders, and that
+// the following sweeps look at the others.
+func TestSweepInTurns(t *testing.T) {
+	d, path := open(t)
+	d.atOnce = 2
+	put := func(folder string) {
+		t.Helper()
+		key := folder + "00-0000-7000-8000-000000000000"
+		if err := d.Put(key, filling("x"), keeping(true, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folders := []string{"019a00", "019a01", "019a02", "019a03", "019a04"}
+	sweep := func(left int) {
+		t.Helper()
+		if err := d.Sweep(t.Context(), using()); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(files(t, path)); got != left {
+			t.Errorf("%d files are left, want %d", got, left)
+		}
+	}
+
+	for _, folder := range folders {
+		put(folder)
+	}
+	sweep(0)
+
+	for _, folder := range folders {
+		put(folder)
+	}
+	sweep(3)
+	put("019a00")
+	sweep(2)
+	sweep(0)
+}
+
 // TestSweepDuringPut shows that a sweep spares a file that is being written. The writer holds a
 // lock until its row is committed; before that, no row names the file.
 func TestSweepDuringPut(t *testing.T) {

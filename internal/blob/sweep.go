@@ -1,10 +1,12 @@
 package blob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"slices"
@@ -17,35 +19,68 @@ const chunk = 1000
 // InUse returns the keys between first and last, both included, that a row owns.
 type InUse = func(ctx context.Context, first, last string) ([]string, error)
 
+// filesPerSweep is the number of files after which a sweep stops. The next sweep continues there, so
+// that the work of a sweep does not grow with the number of blobs.
+const filesPerSweep = 100_000
+
 // Sweep deletes files without an owner: files that a killed process was writing, and files whose
 // key is not in use. It may run at any time, and in several processes at the same time.
+//
+// The first call looks at all files. Each later call looks at all unfinished files, and at about
+// 100,000 others. It begins with the folder before which the previous call stopped.
 func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
-	folders, err := d.list(".")
+	folders, limit, err := d.foldersToSweep()
 	if err != nil {
 		return err
 	}
 
-	var errs []error
+	errs := []error{d.sweepIncoming(ctx)}
+	next := ""
+	looked := 0
 	for _, folder := range folders {
-		if folder != incoming && len(folder) != prefix {
-			continue // a folder of another program, such as lost+found
-		}
-		files, err := d.list(folder)
-		errs = append(errs, err)
-		for some := range slices.Chunk(files, chunk) {
-			if folder == incoming {
-				err = d.sweepIncoming(ctx, some)
-			} else {
-				err = d.sweepFolder(ctx, folder, some, inUse)
-			}
-			errs = append(errs, err)
-		}
-
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if looked >= limit {
+			next = folder
+			break
+		}
+		files, err := d.list(folder)
+		errs = append(errs, err)
+		looked += len(files)
+		for some := range slices.Chunk(files, chunk) {
+			errs = append(errs, d.sweepFolder(ctx, folder, some, inUse))
+		}
 	}
+
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.swept = true
+	d.next = next
 	return errors.Join(errs...)
+}
+
+// foldersToSweep returns the folders of blobs in the order in which a sweep looks at them, and the
+// number of files after which the sweep stops.
+func (d *Dir) foldersToSweep() (folders []string, limit int, err error) {
+	folders, err = d.list(".")
+	if err != nil {
+		return nil, 0, err
+	}
+	folders = slices.DeleteFunc(folders, func(folder string) bool {
+		return len(folder) != prefix // incoming, or a folder of another program, such as lost+found
+	})
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.swept {
+		return folders, math.MaxInt, nil
+	}
+	first, _ := slices.BinarySearch(folders, d.next)
+	return slices.Concat(folders[first:], folders[:first]), cmp.Or(d.atOnce, filesPerSweep), nil
 }
 
 // list returns the names in a folder, sorted.
@@ -65,9 +100,10 @@ func (d *Dir) list(folder string) ([]string, error) {
 
 // sweepIncoming deletes unfinished files that no process is writing. No row owns an unfinished
 // file.
-func (d *Dir) sweepIncoming(ctx context.Context, files []string) error {
+func (d *Dir) sweepIncoming(ctx context.Context) error {
+	files, err := d.list(incoming)
+	errs := []error{err}
 	orphaned := func() (bool, error) { return true, ctx.Err() }
-	var errs []error
 	for _, file := range files {
 		errs = append(errs, d.removeUnowned(path.Join(incoming, file), orphaned))
 	}

@@ -130,7 +130,7 @@ func (a *App) exportMessages(ctx context.Context, e *fabric.Export) error {
 }
 
 // erased deletes the logins and the media of an erased subscriber. If this process has not opened
-// the media, the server deletes the media within a minute.
+// the media, a later sweep of the server deletes the media.
 func (a *App) erased(ctx context.Context, e fabric.Erasure) error {
 	err := a.IDP.Logins.Forget(ctx, e.Sessions...)
 	if a.Recordings != nil {
