@@ -1,6 +1,9 @@
 package blob
 
 import (
+	"errors"
+	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -73,5 +76,33 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 	}
 	if got, want := existing(), (objects{Used: true}); got != want {
 		t.Errorf("when the store deletes objects again, these exist: %+v, want %+v", got, want)
+	}
+}
+
+// TestBucketSweepsBesideCache shows that a copy that cannot be removed from the cache does not keep
+// Sweep from deleting objects.
+func TestBucketSweepsBesideCache(t *testing.T) {
+	s, name := servers.S3(t)
+	b := bucketIn(t, s, name, 100)
+	key := newKey(t)
+	if err := b.Put(key, storing([]byte("audio")), keeping(true, nil)); err != nil {
+		t.Fatal(err)
+	}
+	b.doubt([]string{b.object(Name(key))})
+	b.swept = time.Now() // so that Sweep only visits the objects passed to doubt
+
+	const stuck = "0190aaaa-0000-7000-8000-000000000001"
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("12345678")), nil }
+	if err := b.cache.copy(stuck, 8, open); err != nil {
+		t.Fatal(err)
+	}
+	replaceByDirectory(t, b.cache.dir.root.Name(), stuck[len(stuck)-4:])
+
+	if err := b.Sweep(t.Context(), using()); err == nil {
+		t.Error("Sweep does not report that a copy cannot be removed")
+	}
+	_, err := os.Stat(s.File(name, b.object(Name(key))))
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat of the object without an owner = %v, want %v", err, fs.ErrNotExist)
 	}
 }

@@ -28,12 +28,11 @@ const (
 // them again if they are not. It lists the bucket every six hours, and deletes objects without an
 // owner that are at least a day old.
 func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
+	var errs []error
 	if b.cache != nil {
-		if err := b.cache.sweep(ctx, inUse); err != nil {
-			return err
-		}
+		errs = append(errs, b.cache.sweep(ctx, inUse))
 	}
-	err := b.confirmRemoved(ctx, inUse)
+	errs = append(errs, b.confirmRemoved(ctx, inUse))
 
 	b.mu.Lock()
 	now := time.Now()
@@ -42,10 +41,10 @@ func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 		b.swept = now
 	}
 	b.mu.Unlock()
-	if early {
-		return err
+	if !early {
+		errs = append(errs, b.sweepBefore(ctx, inUse, now.Add(-orphanAge)))
 	}
-	return errors.Join(err, b.sweepBefore(ctx, inUse, now.Add(-orphanAge)))
+	return errors.Join(errs...)
 }
 
 // doubt remembers removed objects, at most maxGone of them, so that confirmRemoved checks that they
