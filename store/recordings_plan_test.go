@@ -247,6 +247,31 @@ func TestStoredPlan(t *testing.T) {
 	}
 }
 
+// TestUsagePlan shows that the usage of a project is added up from an index alone.
+func TestUsagePlan(t *testing.T) {
+	c := Config{Dir: t.TempDir(), Audit: auditKey(t)}
+	s, _, _ := grantRows(t, c)
+	manyRecordings(t, c, s, "p", 100)
+	watch := &spy{DB: s.db}
+	spied := newStore(&core{now: s.now, db: watch})
+	at := time.UnixMilli(0x019000000000)
+	usage, err := spied.ListUsage(t.Context(), "p", at.AddDate(0, 0, -1), at.AddDate(0, 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stored = 90 * 16044
+	if sum := recordings.SumUsage(usage); sum.Recordings != 100 || sum.Stored != stored {
+		t.Errorf("ListUsage = %d recordings with %d stored bytes, want 100 with %d",
+			sum.Recordings, sum.Stored, stored)
+	}
+
+	plan := explain(t, s, watch.asked[0], false)
+	want := "SEARCH recordings USING COVERING INDEX recordings_usage (project_id=? AND id>? AND id<?)"
+	if !strings.Contains(plan, want) {
+		t.Errorf("the plan does not search the covering index:\n%s", plan)
+	}
+}
+
 // pageOfWay matches the steps with which SQLite reads the page that one branch of a union returned.
 var pageOfWay = regexp.MustCompile(`SCAN way\d\n?(USE TEMP B-TREE FOR ORDER BY)?`)
 
