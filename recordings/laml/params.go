@@ -68,11 +68,38 @@ func parseDate(text string) (time.Time, bool) {
 			return t.UTC(), true
 		}
 	}
-	t, err := mail.ParseDate(text)
+	t, err := mail.ParseDate(withNumericZone(text))
 	if err != nil {
 		return time.Time{}, false
 	}
 	return t.UTC(), true
+}
+
+// namedZones are the zones with names that mean an offset (RFC 2822, section 4.3).
+var namedZones = map[string]string{
+	"EDT": "-0400",
+	"EST": "-0500",
+	"CDT": "-0500",
+	"CST": "-0600",
+	"MDT": "-0600",
+	"MST": "-0700",
+	"PDT": "-0700",
+	"PST": "-0800",
+}
+
+// withNumericZone replaces the name of a zone at the end of a date by its offset. Other names count
+// as UTC, as section 4.3 recommends. Package time knows only the names of this machine's own zone.
+func withNumericZone(date string) string {
+	date = strings.TrimSpace(date)
+	zone := date[strings.LastIndexByte(date, ' ')+1:]
+	if zone == "" || strings.Trim(zone, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" {
+		return date
+	}
+	offset, known := namedZones[strings.ToUpper(zone)]
+	if !known {
+		offset = "+0000"
+	}
+	return strings.TrimSuffix(date, zone) + offset
 }
 
 // badDate returns the error for a parameter that is not a date.
