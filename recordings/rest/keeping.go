@@ -25,11 +25,11 @@ func (a *API) mark(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 		return err
 	}
 
-	rec, err := a.c.Recordings.Mark(r.Context(), o.ProjectID, r.PathValue("id"), recordings.MarkInput(in))
+	url, err := a.c.MediaURLs(r, o) // before anything is stored, because the query may be wrong
 	if err != nil {
 		return err
 	}
-	url, err := a.c.MediaURLs(r, o)
+	rec, err := a.c.Recordings.Mark(r.Context(), o.ProjectID, r.PathValue("id"), recordings.MarkInput(in))
 	if err != nil {
 		return err
 	}

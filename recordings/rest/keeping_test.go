@@ -48,6 +48,8 @@ func TestKeeping(t *testing.T) {
 		want                    int
 		contains                string
 	}{
+		{"PATCH", one + "?MediaUrlTtl=forever", `{"tag":["never"]}`, "key", 422, "MediaUrlTtl"},
+		{"GET", one, ``, "key", 200, `"tags":[]`},
 		{"PATCH", one, `{"hold":"case 4711","tag":["sales"]}`, "key", 200, `"hold":"case 4711"`},
 		{"GET", one, ``, "key", 200, `"tags":["sales"]`},
 		{"DELETE", one, ``, "key", 409, "Conflict"},

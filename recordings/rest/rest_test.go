@@ -43,7 +43,10 @@ func newServer(t *testing.T) *server {
 	api := rest.New(rest.Config{
 		Recordings:  s.rules,
 		Credentials: credentials,
-		MediaURLs: func(*http.Request, recordings.Owner) (func(recordings.Recording) string, error) {
+		MediaURLs: func(r *http.Request, _ recordings.Owner) (func(recordings.Recording) string, error) {
+			if r.URL.Query().Get("MediaUrlTtl") == "forever" {
+				return nil, problem.BadParam("MediaUrlTtl", "MediaUrlTtl must be a number of seconds")
+			}
 			return mediaURL, nil
 		},
 	})
