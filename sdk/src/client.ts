@@ -212,11 +212,18 @@ export class Client {
   /** Passes each new token to a SignalWire() client before the old one expires. Returns a function that stops this. */
   attach(client: { updateToken(token: string): unknown }): () => void {
     let timer: ReturnType<typeof setTimeout> | undefined
+    let stopped = false
     const next = () => {
       clearTimeout(timer)
-      if (!this.held) return
-      const wait = this.held.ends - Date.now() - Math.min(60_000, this.held.life / 5)
-      timer = setTimeout(() => this.getAccessToken().then(next, () => (timer = setTimeout(next, 5_000))), Math.min(Math.max(wait, 0) + 100, 2 ** 31 - 1))
+      if (!this.held || stopped) return
+      const { held } = this
+      const wait = held.ends - Date.now() - Math.min(60_000, held.life / 5)
+      const again = () => {
+        if (this.held !== held) return next()
+        clearTimeout(timer)
+        if (!stopped) timer = setTimeout(next, 5_000) // if the server is down, getAccessToken() may return the old token
+      }
+      timer = setTimeout(() => this.getAccessToken().then(again, again), Math.min(Math.max(wait, 0) + 100, 2 ** 31 - 1))
     }
     const off = this.on("tokenrefreshed", () => {
       next()
@@ -224,6 +231,7 @@ export class Client {
     })
     next()
     return () => {
+      stopped = true
       off()
       clearTimeout(timer)
     }

@@ -50,7 +50,7 @@ interface Refusal {
   error?: string
   error_description?: string
   message?: string
-  errors?: ParameterError[]
+  errors?: (ParameterError & { detail?: string })[] // the API of recordings has details instead of messages
 }
 
 /** Converts an error response from any of the server's APIs to a SelvageError. */
@@ -59,13 +59,14 @@ async function refusal(url: string, answer: Response): Promise<SelvageError> {
   const { status, headers } = answer
   let [code, hint] = statuses[status] ?? (status < 500 ? ["refused", "See `status`."] : ["server", "The server failed: try again, and look for `requestId` in its log."])
   if (body.error && /^[a-z_]+$/.test(body.error)) [code, hint] = [body.error, hintOf(body.error)] // RFC 6749, section 5.2
-  const message = body.error_description ?? body.errors?.map((e) => e.message).join("; ") ?? body.message ?? body.error ?? answer.statusText
+  const errors = body.errors?.map((e) => ({ ...e, message: e.message ?? e.detail }))
+  const message = body.error_description ?? errors?.map((e) => e.message).join("; ") ?? body.message ?? body.error ?? answer.statusText
   const wait = Number(headers.get("Retry-After"))
   return new SelvageError(code, `${new URL(url, location.href).pathname}: ${status} ${message}`, hint, {
     status,
     requestId: headers.get("X-Request-Id") ?? undefined,
     retryAfter: wait || undefined,
-    errors: body.errors,
+    errors,
   })
 }
 

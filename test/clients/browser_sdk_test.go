@@ -305,6 +305,11 @@ func TestBrowserSDKFabric(t *testing.T) {
 		t.Errorf("the fabric at its host returned %v, want %v", got, want)
 	}
 
+	tooMany := b.wantCode("app.recordings.list({ pageSize: 1_000_000 }).all()", "invalid")
+	if !strings.Contains(tooMany.Message, "page_size") {
+		t.Errorf("a page that is too large: the message is %q, want page_size in it", tooMany.Message)
+	}
+
 	recording := eval[struct{ Bytes, Seconds, MP3Seconds float64 }](b, `(async () => {
 		const [r] = await app.recordings.list().all()
 		const blob = await app.recordings.get(r.id).blob('wav')
