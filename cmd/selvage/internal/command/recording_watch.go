@@ -27,7 +27,12 @@ const (
 // watchPause is the time between two scans of a watched directory.
 const watchPause = time.Second
 
-// maxPrinted is the number of files for which a watcher remembers what it printed.
+// maxRetry is the longest time after which a watcher tries again to store a file that stayed in
+// place.
+const maxRetry = time.Minute
+
+// maxPrinted is the number of files for which a watcher remembers what it printed, and when it tries
+// again.
 const maxPrinted = 10_000
 
 // errNotRegular is the error for a file that is not regular, such as a device or a pipe.
@@ -44,7 +49,14 @@ type watcher struct {
 	root    *os.Root
 	settle  time.Duration // a file counts as finished after this time without changes
 	printed map[string]string
+	retries map[string]retry // files that stayed in place
 	now     func() time.Time
+}
+
+// A retry is the next attempt to store a file.
+type retry struct {
+	at    time.Time
+	delay time.Duration // since the previous attempt
 }
 
 // watch stores finished files until ctx is done. Each file is moved only after it is stored. A file
@@ -71,6 +83,7 @@ func (im *importer) watch(ctx context.Context, dir string, settle time.Duration)
 		root:     root,
 		settle:   settle,
 		printed:  make(map[string]string),
+		retries:  make(map[string]retry),
 		now:      time.Now,
 	}
 	im.open = w.open
@@ -142,7 +155,7 @@ func (w *watcher) look(ctx context.Context) error {
 			return nil
 		case d.IsDir() && path != w.dir && w.isSkipped(path):
 			return fs.SkipDir
-		case !d.Type().IsRegular() || !isRecording(path) || !w.isSettled(path):
+		case !d.Type().IsRegular() || !isRecording(path) || !w.isDue(path) || !w.isSettled(path):
 			return nil
 		}
 		return w.take(ctx, path)
@@ -181,6 +194,7 @@ func (w *watcher) take(ctx context.Context, path string) error {
 	if fault != nil {
 		if !isFault(fault) {
 			w.tell(path, fault)
+			w.postpone(path)
 			return ctx.Err()
 		}
 		folder = failedFolder
@@ -188,10 +202,29 @@ func (w *watcher) take(ctx context.Context, path string) error {
 
 	if err := w.move(path, folder, fault); err != nil {
 		w.tell(path, err)
+		w.postpone(path)
 		return nil
 	}
 	delete(w.printed, path)
+	delete(w.retries, path)
 	return w.report(outcome, fault)
+}
+
+// isDue reports whether a file may be read now. Reading a file that stays in place every second
+// would keep the disk busy.
+func (w *watcher) isDue(path string) bool {
+	wait := w.retries[path].at.Sub(w.now())
+	return wait <= 0 || wait > maxRetry // the clock may have been set back
+}
+
+// postpone makes the watcher wait before it tries again to store a file. Each wait is twice as long
+// as the one before.
+func (w *watcher) postpone(path string) {
+	if len(w.retries) >= maxPrinted { // most of these files are gone
+		clear(w.retries)
+	}
+	delay := min(max(2*w.retries[path].delay, watchPause), maxRetry)
+	w.retries[path] = retry{at: w.now().Add(delay), delay: delay}
 }
 
 // isFault reports whether an error means that the file can never be stored.

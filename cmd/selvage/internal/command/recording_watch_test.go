@@ -125,6 +125,34 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestRetries shows that a file that stays in place is read less and less often, but at least once a
+// minute.
+func TestRetries(t *testing.T) {
+	now := time.Now()
+	w := &watcher{retries: make(map[string]retry), now: func() time.Time { return now }}
+	for _, want := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
+		w.postpone("a.wav")
+		wait := time.Duration(want) * time.Second
+		now = now.Add(wait - time.Millisecond)
+		if w.isDue("a.wav") {
+			t.Errorf("the file is read before %v have passed", wait)
+		}
+		now = now.Add(time.Millisecond)
+		if !w.isDue("a.wav") {
+			t.Errorf("the file is not read after %v", wait)
+		}
+	}
+
+	w.postpone("a.wav")
+	now = now.Add(-time.Hour)
+	if !w.isDue("a.wav") {
+		t.Error("the file is not read after the clock was set back")
+	}
+	if !w.isDue("b.wav") {
+		t.Error("another file has to wait")
+	}
+}
+
 // rootOf opens a directory.
 func rootOf(t *testing.T, dir string) *os.Root {
 	t.Helper()
