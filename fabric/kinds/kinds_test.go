@@ -271,6 +271,19 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// TestDocumentWithoutTitle shows that a room without a display name shows its name instead.
+func TestDocumentWithoutTitle(t *testing.T) {
+	k := load(t, "").ByType("video_room")
+	v, err := k.New(Values{"name": []byte(`"standup"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(k.Document(nil, v))
+	if want := `"name":"standup","display_name":"standup"`; !strings.Contains(got, want) {
+		t.Errorf("Document = %s, want %s in it", got, want)
+	}
+}
+
 func FuzzNew(f *testing.F) {
 	c, err := Load("")
 	if err != nil {

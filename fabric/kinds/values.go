@@ -246,6 +246,8 @@ func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 			all = append(all, Member{f.Name, value})
 		case f.Nullable:
 			all = append(all, Member{f.Name, json.RawMessage("null")})
+		case slices.Contains(k.Name, f.Name) && k.NamedBy(v) != "":
+			all = append(all, Text(f.Name, k.DisplayName(v)))
 		}
 	}
 	return Object(all)
