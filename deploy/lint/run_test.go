@@ -72,11 +72,7 @@ func write(t *testing.T, name, text string) string {
 // at most 2 of 10.
 func TestSystemd(t *testing.T) {
 	need(t, "systemd-analyze")
-	unit := write(t, filepath.Join(t.TempDir(), "selvage.service"),
-		read(t, "../systemd/selvage.service", "/usr/local/bin/selvage", "/bin/true"))
-	if err := os.Chmod(unit, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	unit := writeUnit(t, "../systemd/selvage.service", "/usr/local/bin/selvage")
 	out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
@@ -85,6 +81,41 @@ func TestSystemd(t *testing.T) {
 	if err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
+}
+
+// TestUnits shows that the unit and that of the Debian package permit what the server does: reading
+// the state of the clock, and listing the addresses of the machine. Both start the server again
+// however often it has failed.
+func TestUnits(t *testing.T) {
+	need(t, "systemd-analyze")
+	for file, program := range map[string]string{
+		"../systemd/selvage.service":        "/usr/local/bin/selvage",
+		"../../release/deb/selvage.service": "/usr/bin/selvage",
+	} {
+		unit := writeUnit(t, file, program)
+		out, err := exec.Command("systemd-analyze", "security", "--offline=true", unit).CombinedOutput()
+		if err != nil {
+			t.Errorf("systemd-analyze security of %s: %v\n%s", file, err, out)
+		}
+		for _, want := range []string{"adjtimex is allowed", "Service may allocate netlink sockets"} {
+			if !bytes.Contains(out, []byte(want)) {
+				t.Errorf("systemd-analyze security of %s does not say %q:\n%s", file, want, out)
+			}
+		}
+		if !strings.Contains(read(t, file), "\nStartLimitIntervalSec=0\n") {
+			t.Errorf("%s lets systemd give up after several failed starts", file)
+		}
+	}
+}
+
+// writeUnit writes a unit that starts /bin/true instead of the program, and returns the file's name.
+func writeUnit(t *testing.T, file, program string) string {
+	t.Helper()
+	unit := write(t, filepath.Join(t.TempDir(), "selvage.service"), read(t, file, program, "/bin/true"))
+	if err := os.Chmod(unit, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return unit
 }
 
 // through returns a client that connects to a socket, regardless of the URL.
