@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/span"
 )
 
@@ -19,13 +20,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	var pruned time.Time // the last day on which the audit trail was pruned
 	for {
 		var auditErr error
-		keep := time.Duration(a.Config.Audit.Keep)
-		until := time.Now().Add(-keep).UTC().Truncate(span.Day)
-		if keep > 0 && until.After(pruned) {
-			pruned = until
-			auditErr = a.Store.PruneAudit(ctx, until)
-		}
-
+		pruned, auditErr = a.pruneAudit(ctx, pruned)
 		err := errors.Join(auditErr, a.finishResealing(ctx, log), a.pruneHistory(ctx), a.deleteExpired(ctx))
 		if err != nil && ctx.Err() == nil {
 			log.Error("deleting expired rows", "error", err)
@@ -37,6 +32,24 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 		case <-tick.C:
 		}
 	}
+}
+
+// pruneAudit deletes old events from the audit trail, once a day. pruned is the day until which events
+// have been deleted, and pruneAudit returns its new value. After a failure, the next call tries again.
+// If the trail is broken, the next try is a day later, because the break stays.
+func (a *App) pruneAudit(ctx context.Context, pruned time.Time) (time.Time, error) {
+	keep := time.Duration(a.Config.Audit.Keep)
+	until := time.Now().Add(-keep).UTC().Truncate(span.Day)
+	if keep <= 0 || !until.After(pruned) {
+		return pruned, nil
+	}
+
+	err := a.Store.PruneAudit(ctx, until)
+	var broken *audit.Break
+	if err != nil && !errors.As(err, &broken) {
+		return pruned, err
+	}
+	return until, err
 }
 
 // pruneHistory deletes calls, rooms, messages and the names of deleted subscribers that are older
