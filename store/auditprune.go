@@ -15,13 +15,24 @@ import (
 // the lane's chain, and stops where the chain is broken, so that traces of tampering remain. It
 // stores the position and hash of the last deleted event with an authentication code, so that the
 // lane can be verified from there on. If the key ring is not bound to the trail, PruneAudit deletes
-// nothing.
+// nothing. If the master key is replaced in the meantime, PruneAudit begins again with the new one.
 func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
-	key := s.auditKey.Load()
-	if key == nil {
-		return errors.New("pruning audit trail: there is no key")
-	}
+	for {
+		key := s.auditKey.Load()
+		if key == nil {
+			return errors.New("pruning audit trail: there is no key")
+		}
 
+		err := s.pruneLanes(ctx, key, before)
+		var broken *audit.Break
+		if !errors.As(err, &broken) || !s.rekeyed(ctx, key) {
+			return err
+		}
+	}
+}
+
+// pruneLanes prunes all lanes, which it verifies with a key.
+func (s *Audit) pruneLanes(ctx context.Context, key *audit.Key, before time.Time) error {
 	spans, err := s.read().auditSpans(ctx)
 	if err != nil {
 		return err
@@ -69,7 +80,7 @@ func (s *Audit) pruneLane(
 
 		// Delete the verified events even if the chain is broken after them.
 		if v.At().Seq > at.Seq {
-			if err := s.prune(ctx, key, at, v.At(), before); err != nil {
+			if err := s.prune(ctx, at, v.At(), before); err != nil {
 				return err
 			}
 		}
@@ -79,10 +90,14 @@ func (s *Audit) pruneLane(
 
 // prune deletes the events in a lane after the position from, up to and including the position to.
 // If another node has just deleted these events, prune does nothing.
-func (s *Audit) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
+func (s *Audit) prune(ctx context.Context, from, to audit.Head, before time.Time) error {
 	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).With(
 		"from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before", date(before))
 	return s.change(ctx, e, func(t tx) error {
+		// The master key may have been replaced since the events were verified. The change is undone if
+		// this key is not the newest.
+		key := s.auditKey.Load()
+		*t.keys = key
 		res, err := t.Exec(ctx, `UPDATE audit_heads SET pruned_seq = $3, pruned_hash = $4, pruned_mac = $5
 				WHERE lane = $1 AND pruned_seq = $2`,
 			to.Lane, from.Seq, to.Seq, to.Hash, key.Mac(audit.PrunedUntil, to.Lane, to.Seq, to.Hash))

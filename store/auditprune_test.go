@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -89,5 +91,55 @@ func TestPruneBrokenAudit(t *testing.T) {
 			t.Fatalf("VerifyAudit after it = %v, want one break", broken)
 		}
 		wantBreak(t, "VerifyAudit after it", broken[0], 3)
+	})
+}
+
+// TestPruneAuditAfterRotation shows that a process can prune the audit trail after another process has
+// replaced the master key, even in the middle of it. The trail can be verified afterwards.
+func TestPruneAuditAfterRotation(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		masters := [][]byte{make([]byte, 32), bytes.Repeat([]byte("1"), 32)}
+		s := opened(t, c)
+		ring := ringOf(t, s, masters...)
+		var nodes []*Store
+		for range 2 {
+			node := opened(t, c)
+			other := ringOf(t, node, masters...)
+			node.OnReplacedMaster(func(ctx context.Context) error { return other.Sync(ctx) })
+			nodes = append(nodes, node)
+		}
+		for range 3 {
+			if err := s.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		// The first node has read the trail when the master key is replaced.
+		reader, late := nodes[0], nodes[1]
+		key := reader.auditKey.Load()
+		heads, err := reader.AuditHeads(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := replaceMaster(t, s, ring, masters[1], masters[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := ring.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		later := time.Now().Add(time.Hour)
+		for _, head := range heads {
+			_ = reader.pruneLane(t.Context(), key, head, nil, later) // may find an event of the new key
+		}
+		if _, broken := verified(t, s); broken != nil {
+			t.Fatalf("VerifyAudit after pruning during the rotation found %v, want nothing broken", broken)
+		}
+
+		if err := late.PruneAudit(t.Context(), later); err != nil {
+			t.Errorf("PruneAudit with the key from before the rotation = %v, want nil", err)
+		}
+		if _, broken := verified(t, s); broken != nil {
+			t.Errorf("VerifyAudit after pruning found %v, want nothing broken", broken)
+		}
 	})
 }
