@@ -17,6 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/backup"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
 	"github.com/selvage/selvage/test/servers"
@@ -234,6 +235,54 @@ func TestRestoreOlderSchema(t *testing.T) {
 				t.Errorf("the restore left %q behind, want nothing", left)
 			}
 		})
+	}
+}
+
+// TestPruneAfterMismatch shows that a backup replaces older ones even if the media of a recording is
+// missing.
+func TestPruneAfterMismatch(t *testing.T) {
+	dir, id := storetest.Dir(t), newKey(t)
+	rows := storetest.Open(t, dir, nil)
+	path := filepath.Join(t.TempDir(), "media")
+	media := storetest.Media(t, path)
+	b := Backup{
+		Rows:  rows,
+		Media: media,
+		Key:   keyOf(t, filepath.Join(dir, "master.key")),
+		To:    []age.Recipient{id.Recipient()},
+		Keep:  1,
+	}
+	target := t.TempDir()
+	older, err := b.Create(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	wav, err := os.Open("../demo/welcome.wav")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wav.Close()
+	archive := recordings.New(recordings.Config{Store: rows, Media: media})
+	_, _, err = archive.Ingest(t.Context(), recordings.Upload{
+		ProjectID: storetest.AddProject(t, rows, time.Now()),
+		Body:      wav,
+		Describe:  func() (recordings.Description, error) { return recordings.Description{}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+
+	newer, err := b.Create(t.Context(), target)
+	var mismatch *backup.Mismatch
+	if !errors.As(err, &mismatch) {
+		t.Fatalf("Create without the media = %v, want a Mismatch", err)
+	}
+	if !slices.Equal(newer.Removed, []string{older.Name}) {
+		t.Errorf("Create removed %q, want %q", newer.Removed, older.Name)
 	}
 }
 

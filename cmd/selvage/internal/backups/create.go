@@ -76,11 +76,16 @@ func (b Backup) createIn(ctx context.Context, target string) (r Result, err erro
 		r.Report, err = dir.Create(ctx, b.To, s)
 		return err
 	})
-	if err != nil {
+	var mismatch *backup.Mismatch
+	if err != nil && !errors.As(err, &mismatch) {
 		return r, err
 	}
-	r.Removed, err = dir.Prune(b.Keep, r.Name)
-	return r, err
+
+	// A backup that lacks some media replaces older ones, too. Otherwise, one lost file would make the
+	// directory grow forever. The media of older backups stays as long as a recording uses it.
+	var pruneErr error
+	r.Removed, pruneErr = dir.Prune(b.Keep, r.Name)
+	return r, errors.Join(err, pruneErr)
 }
 
 // fromSnapshot calls create with the contents of a snapshot of the rows.
