@@ -138,12 +138,12 @@ func (a *Authority) Ends() time.Time {
 	return leaf.Leaf.NotAfter
 }
 
-// certificate returns the server's certificate, and renews it first if it is in the last third of
-// its lifetime.
+// certificate returns the server's certificate. It renews it first if it is in the last third of its
+// lifetime, or is not valid yet because the clock was set back.
 func (a *Authority) certificate() (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.leaf != nil && a.now().Before(a.leaf.Leaf.NotAfter.Add(-renewBefore)) {
+	if a.leaf != nil && inFirstThirds(a.leaf.Leaf, a.now()) {
 		return a.leaf, nil
 	}
 	leaf, err := a.issue()
@@ -152,6 +152,11 @@ func (a *Authority) certificate() (*tls.Certificate, error) {
 	}
 	a.leaf = leaf
 	return leaf, nil
+}
+
+// inFirstThirds reports whether a certificate of the server is in the first two thirds of its lifetime.
+func inFirstThirds(leaf *x509.Certificate, now time.Time) bool {
+	return !now.Before(leaf.NotBefore) && now.Before(leaf.NotAfter.Add(-renewBefore))
 }
 
 // Certificate returns the authority's own certificate.

@@ -136,6 +136,25 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
+// TestClockSetBack shows that the server gets a certificate that is valid now if the clock is set back.
+func TestClockSetBack(t *testing.T) {
+	began := time.Now()
+	now, dir := began, t.TempDir()
+	clock := func() time.Time { return now }
+	open(t, Config{Dir: dir, Now: clock}) // creates the authority
+	now = began.Add(365 * 24 * time.Hour)
+	a := open(t, Config{Dir: dir, Now: clock})
+
+	now = began
+	cert, err := a.certificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now.Before(cert.Leaf.NotBefore) {
+		t.Errorf("the certificate is valid from %s on, want now, %s", cert.Leaf.NotBefore, now)
+	}
+}
+
 // TestOpenRefuses shows that Open rejects a certificate that is malformed or expired, does not
 // belong to its key, or does not permit a host.
 func TestOpenRefuses(t *testing.T) {
