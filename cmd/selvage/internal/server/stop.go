@@ -146,18 +146,20 @@ func (s *server) finishRecordings(ctx context.Context) {
 // settleTime limits how long a stop waits for background writes.
 const settleTime = 5 * time.Second
 
-// settle waits for the background writes that record the use of keys and secrets.
+// settle writes the accesses to recordings, and waits for the background writes that record the use of
+// keys and secrets.
 func (a *App) settle() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
+	var errs []error
+	if a.Recordings != nil {
+		errs = append(errs, a.Recordings.FlushAccesses(ctx))
+	}
 	err := errors.Join(a.Fabric.APIKeys.Settle(ctx), a.IDP.Clients.Settle(ctx))
 	if err != nil {
-		return fmt.Errorf("recording the use of secrets: %w", err)
+		errs = append(errs, fmt.Errorf("recording the use of secrets: %w", err))
 	}
-	if a.Recordings == nil {
-		return nil
-	}
-	return a.Recordings.FlushAccesses(ctx)
+	return errors.Join(errs...)
 }
 
 // drain lets the requests of an HTTP server finish, and cuts them off when ctx is done.
