@@ -327,7 +327,8 @@ func (c Config) checkBucket(from Origins) error {
 }
 
 // checkBootstrap reports problems with the settings of the first operator, before anything is
-// written.
+// written. Settings that are set to an empty text are accepted, because their files can be emptied
+// after the first start.
 func (c Config) checkBootstrap(from Origins) error {
 	var errs []error
 	reject := func(path, format string, args ...any) {
@@ -338,13 +339,15 @@ func (c Config) checkBootstrap(from Origins) error {
 	switch {
 	case email == "" && secret == "" && token == "":
 		return nil
+	case email == "" && from.set("bootstrap_admin_email"):
 	case email == "":
 		reject("bootstrap_admin_email", "is needed if bootstrap_admin_password or bootstrap_admin_api_token is set")
 	case fabric.CheckEmail("email", email) != nil:
 		reject("bootstrap_admin_email", "needs an email address")
 	}
 
-	if p := problem.First(operator.CheckPassword(secret, email)); p != nil {
+	isEmptied := secret == "" && from.set("bootstrap_admin_password")
+	if p := problem.First(operator.CheckPassword(secret, email)); p != nil && !isEmptied {
 		reject("bootstrap_admin_password", "cannot be used: %s", p.Message)
 	}
 	if token != "" && fabric.CheckSecret("key", token) != nil {

@@ -313,3 +313,34 @@ func TestEmptyFile(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptiedBootstrap shows that each setting of the first operator can be emptied without the others.
+// A password that was never set is an error.
+func TestEmptiedBootstrap(t *testing.T) {
+	const email, secret, token = "bootstrap_admin_email", "bootstrap_admin_password", "bootstrap_admin_api_token"
+	all := Config{
+		BootstrapAdminEmail:    "root@example.com",
+		BootstrapAdminPassword: "a loom of one's own",
+		BootstrapAdminAPIToken: "PT" + strings.Repeat("0", 64),
+	}
+	from := Origins{email: "file", secret: "file", token: "file"}
+	emptied := map[string]Config{"none": all, email: all, secret: all, token: all}
+	for name, c := range emptied {
+		switch name {
+		case email:
+			c.BootstrapAdminEmail = ""
+		case secret:
+			c.BootstrapAdminPassword = ""
+		case token:
+			c.BootstrapAdminAPIToken = ""
+		}
+		if err := c.checkBootstrap(from); err != nil {
+			t.Errorf("with an empty file for %s, the error is %v, want nil", name, err)
+		}
+	}
+
+	all.BootstrapAdminPassword = ""
+	if err := all.checkBootstrap(Origins{email: "file"}); err == nil {
+		t.Error("without a password, the error is nil")
+	}
+}

@@ -55,11 +55,12 @@ func (a *App) SetupURL(token string) string {
 }
 
 // bootstrap creates the owner that the configuration describes, and the API key if one is
-// configured. It does nothing if an operator exists. If several nodes start at the same time, only
-// one of them creates the owner.
+// configured. It does nothing if an operator exists, so it creates the key first: if it is interrupted,
+// the next start continues. If several nodes start at the same time, only one of them creates the
+// owner.
 func (a *App) bootstrap(ctx context.Context) error {
 	c := a.Config
-	if c.BootstrapAdminEmail == "" {
+	if c.BootstrapAdminEmail+c.BootstrapAdminPassword+c.BootstrapAdminAPIToken == "" {
 		return nil
 	}
 
@@ -71,6 +72,19 @@ func (a *App) bootstrap(ctx context.Context) error {
 		return nil
 	}
 
+	if c.BootstrapAdminEmail == "" || c.BootstrapAdminPassword == "" { // a file that was emptied too early
+		return errors.New("there is no operator yet, and bootstrap_admin_email or bootstrap_admin_password is empty: " +
+			"set both")
+	}
+	if err := a.policy.Weak(ctx, "password", c.BootstrapAdminPassword, c.BootstrapAdminEmail); err != nil {
+		return err // before anything is created
+	}
+	if c.BootstrapAdminAPIToken != "" {
+		if err := a.adoptKey(ctx); err != nil {
+			return err
+		}
+	}
+
 	_, err = a.Operators.Create(ctx, operator.Input{
 		Email:    &c.BootstrapAdminEmail,
 		Password: &c.BootstrapAdminPassword,
@@ -79,30 +93,42 @@ func (a *App) bootstrap(ctx context.Context) error {
 	if errors.Is(err, problem.Conflict) {
 		return nil // another node created it first
 	}
-	if err != nil {
-		return err
-	}
-	if c.BootstrapAdminAPIToken == "" {
-		return nil
-	}
+	return err
+}
 
-	p, err := a.firstProject(ctx)
+// adoptKey creates the configured API key, unless it exists. If another node has just created it,
+// adoptKey deletes the project that it has created itself, which remained without a key.
+func (a *App) adoptKey(ctx context.Context) error {
+	p, made, err := a.firstProject(ctx)
 	if err != nil {
 		return err
 	}
 	name := "bootstrap"
 	in := fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}
-	return a.Fabric.APIKeys.Adopt(ctx, p.ID, in, c.BootstrapAdminAPIToken)
+	err = a.Fabric.APIKeys.Adopt(ctx, p.ID, in, a.Config.BootstrapAdminAPIToken)
+	if err != nil && !errors.Is(err, problem.Conflict) {
+		return err
+	}
+	if !made {
+		return nil
+	}
+
+	found, err := a.Fabric.APIKeys.List(ctx, p.ID, page.Query{Size: 1})
+	if err != nil || len(found.Items) > 0 {
+		return err
+	}
+	return a.Fabric.Projects.Delete(ctx, p.ID)
 }
 
-// firstProject returns the oldest project. If there is none, it creates one.
-func (a *App) firstProject(ctx context.Context) (fabric.Project, error) {
+// firstProject returns the oldest project. If there is none, it creates one, and made is true.
+func (a *App) firstProject(ctx context.Context) (p fabric.Project, made bool, err error) {
 	found, err := a.Fabric.Projects.List(ctx, page.Query{Size: 1})
 	if err != nil {
-		return fabric.Project{}, err
+		return p, false, err
 	}
 	if len(found.Items) > 0 {
-		return found.Items[0], nil
+		return found.Items[0], false, nil
 	}
-	return a.Fabric.Projects.Create(ctx, "Default")
+	p, err = a.Fabric.Projects.Create(ctx, "Default")
+	return p, true, err
 }
