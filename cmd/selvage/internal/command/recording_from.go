@@ -123,18 +123,18 @@ func (j *journal) has(path string, size int64, modified time.Time) bool {
 }
 
 // add appends a line. It writes a line feed first, so that an incomplete last line does not swallow
-// the new one.
+// the new one. Its error is an outageError.
 func (j *journal) add(path string, size int64, modified time.Time, sid string) error {
 	if j == nil {
 		return nil
 	}
 	line, err := json.Marshal(entry{Path: path, Bytes: size, Modified: modified, Sid: sid})
 	if err != nil {
-		return fmt.Errorf("writing the journal: %w", err)
+		return outageError{fmt.Errorf("writing the journal: %w", err)}
 	}
 	_, err = fmt.Fprintf(j.file, "\n%s", line)
 	if err != nil {
-		return fmt.Errorf("writing the journal: %w", err)
+		return outageError{fmt.Errorf("writing the journal: %w", err)}
 	}
 	return nil
 }

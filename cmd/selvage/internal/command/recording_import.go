@@ -85,7 +85,8 @@ type importer struct {
 }
 
 // importRecordings stores files one by one and prints each outcome immediately. A rejected file
-// does not stop the import, but the command fails at the end.
+// does not stop the import, but the command fails at the end. A failure that is not the fault of a
+// file, such as a lost connection to the database, stops the import.
 func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	service, _ := cmd.Flags().GetString("from")
 	watched, _ := cmd.Flags().GetString("watch")
@@ -160,8 +161,29 @@ func flagPatterns(cmd *cobra.Command) (all naming.Patterns, err error) {
 	return all, nil
 }
 
-// report counts and prints the outcome of a recording.
+// An outageError is a failure that has nothing to do with the file that was imported.
+type outageError struct{ error }
+
+func (e outageError) Unwrap() error { return e.error }
+
+// isOutage reports whether an error of [recordings.Recordings.Ingest] is not the fault of the file.
+func isOutage(err error) bool {
+	if err == nil || errors.Is(err, errGrowing) {
+		return false
+	}
+	p := problem.First(err)
+	return p == nil || p.Kind == problem.Unavailable
+}
+
+// report counts and prints the outcome of a recording. It returns the error if it is an outageError.
 func (im *importer) report(in importedFile, err error) error {
+	var outage outageError
+	if errors.As(err, &outage) {
+		if in.Sid == "" {
+			return fmt.Errorf("%s: %w; this recording and those after it were not imported", in.Path, err)
+		}
+		return errors.Join(im.printImportedFile(in), err) // it is stored, but the journal does not list it
+	}
 	if err != nil {
 		in.Error, in.Status = rejectReason(err), rejected
 		im.rejects++
@@ -199,6 +221,9 @@ func (im *importer) store(
 		Imported:  true,
 		Describe:  describe,
 	})
+	if isOutage(err) {
+		return in, outageError{err}
+	}
 	if err != nil {
 		return in, err
 	}

@@ -67,7 +67,8 @@ func (s importedSubscriber) reject(err error) importedSubscriber {
 
 // importSubscribers creates subscribers one by one and prints the outcome of each line immediately.
 // A rejected line does not stop the import, but the command fails at the end. A line that is not
-// valid CSV stops the import.
+// valid CSV stops the import, and so does a failure that is not the fault of a line, such as a lost
+// connection to the database.
 func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -87,17 +88,21 @@ func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *
 	progress := c.NewProgress("line")
 	defer progress.End()
 	for ctx.Err() == nil {
-		line, readErr := in.next(ctx)
-		if errors.Is(readErr, io.EOF) {
+		line, failure := in.next(ctx)
+		if errors.Is(failure, io.EOF) {
 			return c.endImport(sum)
+		}
+		if line.Status == "" { // the line has no outcome
+			fmt.Fprintln(c.Stderr, sum)
+			return failure
 		}
 		progress.Step()
 		sum.add(line)
 		if err := c.printImportedSubscriber(line); err != nil {
 			return err
 		}
-		if readErr != nil {
-			return readErr
+		if failure != nil {
+			return failure
 		}
 	}
 	return ctx.Err()
@@ -168,7 +173,8 @@ func (in *subscriberImport) read() (record []string, line int, err error) {
 }
 
 // next imports one line and returns its outcome. It returns io.EOF after the last line. After any
-// other error, the rest of the file cannot be read.
+// other error, the rest of the file cannot be read or imported. If the line is not the cause, the
+// outcome has no status.
 func (in *subscriberImport) next(ctx context.Context) (importedSubscriber, error) {
 	record, number, err := in.read()
 	if errors.Is(err, io.EOF) {
@@ -186,26 +192,32 @@ func (in *subscriberImport) next(ctx context.Context) (importedSubscriber, error
 		err = fmt.Errorf("the line has %d fields, but the first line has %d", len(record), len(in.columns))
 		return line.reject(err), nil
 	}
-	return in.create(ctx, line, record), nil
+	return in.create(ctx, line, record)
 }
 
-// create creates the subscriber of a well-formed line.
-func (in *subscriberImport) create(ctx context.Context, line importedSubscriber, record []string) importedSubscriber {
+// create creates the subscriber of a well-formed line. It returns an error if the line is not the
+// cause of a failure.
+func (in *subscriberImport) create(
+	ctx context.Context, line importedSubscriber, record []string,
+) (importedSubscriber, error) {
 	input, err := importInput(in.columns, record)
 	if err != nil {
-		return line.reject(err)
+		return line.reject(err), nil
 	}
 
 	s, err := in.subscribers.Create(ctx, in.projectID, input)
-	if p := problem.First(err); p != nil && p.Kind == problem.Conflict && p.Param == "email" {
+	p := problem.First(err)
+	switch {
+	case err == nil:
+		line.Status, line.ID = created, s.ID
+		return line, nil
+	case p == nil, p.Kind == problem.Unavailable:
+		return line, fmt.Errorf("line %d: %w; this line and those after it were not imported", line.Line, err)
+	case p.Kind == problem.Conflict && p.Param == "email":
 		line.Status = exists
-		return line
+		return line, nil
 	}
-	if err != nil {
-		return line.reject(err)
-	}
-	line.Status, line.ID = created, s.ID
-	return line
+	return line.reject(err), nil
 }
 
 // importColumns returns the names in lower case. It rejects unknown and repeated names, and a list

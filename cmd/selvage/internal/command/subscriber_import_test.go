@@ -1,10 +1,20 @@
 package command
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/server"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // TestLongImportLines shows that an import accepts any number of empty lines, and stops at a line that
@@ -56,4 +66,53 @@ func importAfter(t *testing.T, between string) *subscriberImport {
 		t.Fatal(err)
 	}
 	return in
+}
+
+// TestImportStops shows that a failure of the database stops an import of subscribers. The line is not
+// rejected, because it is not the cause.
+func TestImportStops(t *testing.T) {
+	dir := storetest.Dir(t)
+	rows := storetest.Open(t, dir, nil)
+	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
+	project := storetest.AddProject(t, rows, time.Now())
+	in, err := newSubscriberImport(f.Subscribers, project, strings.NewReader("email\nann@example.com\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+
+	line, err := in.next(stopped)
+	if err == nil || !strings.Contains(err.Error(), "line 2: ") {
+		t.Errorf("next without the database = %v, want an error about line 2", err)
+	}
+	if line.Status != "" {
+		t.Errorf("the line is %s, want no outcome", line.Status)
+	}
+}
+
+// TestRecordingImportStops shows that a failure of the database stops an import of recordings. The file
+// is not rejected, because it is not the cause.
+func TestRecordingImportStops(t *testing.T) {
+	rows := storetest.Rows(t)
+	var out bytes.Buffer
+	env := &cli.Env{Stdout: &out, Stderr: io.Discard, Output: "json"}
+	archive := recordings.New(recordings.Config{Store: rows, Media: storetest.Media(t, t.TempDir())})
+	im := &importer{
+		recordingCommands: recordingCommands{&commands{Env: env}},
+		app:               &app{&server.App{Recordings: archive}},
+		projectID:         storetest.AddProject(t, rows, time.Now()),
+		open:              os.Open,
+		progress:          env.NewProgress("file"),
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+
+	err := im.importFiles(stopped, []string{"../demo/welcome.wav"})
+	if err == nil || !strings.Contains(err.Error(), "were not imported") {
+		t.Errorf("importFiles without the database = %v, want an error about the rest", err)
+	}
+	if out.Len() > 0 || im.rejects > 0 {
+		t.Errorf("importFiles rejected %d files, and printed %q, want neither", im.rejects, out.String())
+	}
 }
