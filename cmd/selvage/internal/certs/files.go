@@ -30,6 +30,7 @@ type Files struct {
 
 	mu     sync.Mutex
 	loaded stamp // stamp of the files when they were last read, even if they were not valid
+	failed bool  // whether they were not valid then
 }
 
 // OpenFiles reads the files. If the certificate has expired, OpenFiles logs an error and serves it
@@ -73,6 +74,7 @@ func (f *Files) Reload() error {
 	if err == nil || isFirst && errors.Is(err, errExpired) {
 		f.inUse.Store(pair)
 	}
+	f.failed = err != nil
 	return err
 }
 
@@ -113,14 +115,16 @@ func (f *Files) read() (*tls.Certificate, error) {
 }
 
 // Run reads the files again when they change, until ctx is done. Another program may write the two
-// files one after the other, so Run waits until they have stopped changing. It logs each reload,
-// and warns once a day if the certificate should have been renewed.
+// files one after the other, so Run waits until they have stopped changing. It also reads files again
+// that were not valid, because they may become valid without a change: for example, if the clock of
+// their authority is ahead. It logs each reload, and warns once a day if the certificate should have
+// been renewed.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 
 	var seen stamp
-	var warned time.Time
+	var warned, tried time.Time
 	for {
 		now := f.c.Now()
 		if ending(f.inUse.Load().Leaf, now) && now.Sub(warned) >= 24*time.Hour {
@@ -135,15 +139,23 @@ func (f *Files) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 
-		// Reload only files that have stopped changing and differ from those read last.
+		// Reload only files that have stopped changing, and differ from those read last or were not
+		// valid then.
 		last := seen
 		seen = f.stamp()
-		if seen != last || seen == f.lastLoaded() {
+		loaded, failed := f.lastLoaded()
+		hasChanged := seen != loaded
+		retries := failed && f.c.Now().Sub(tried) >= retryEvery
+		if seen != last || !hasChanged && !retries {
 			continue
 		}
 
-		if err := f.Reload(); err != nil {
+		tried = f.c.Now()
+		err := f.Reload()
+		if err != nil && hasChanged {
 			f.c.Log.Error("reading the changed certificate; the old one stays in use", "error", err)
+		}
+		if err != nil {
 			continue
 		}
 
@@ -152,14 +164,18 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// lookEvery is the interval at which Run checks the files for changes.
-const lookEvery = 5 * time.Second
+// Run checks the files for changes at the interval lookEvery. It reads files that were not valid again
+// at the interval retryEvery.
+const (
+	lookEvery  = 5 * time.Second
+	retryEvery = time.Minute
+)
 
-// lastLoaded returns the stamp of the files when they were last read.
-func (f *Files) lastLoaded() stamp {
+// lastLoaded returns the stamp of the files when they were last read, and whether they were not valid.
+func (f *Files) lastLoaded() (loaded stamp, failed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.loaded
+	return f.loaded, f.failed
 }
 
 // A stamp identifies a version of the files.

@@ -320,3 +320,46 @@ func TestRun(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestRunLater shows that Run picks up a certificate that is not valid yet as soon as it is valid. It
+// logs the error only once.
+func TestRunLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		dir, log := t.TempDir(), new(notes)
+		c := FilesConfig{
+			Cert: filepath.Join(dir, "cert.pem"),
+			Key:  filepath.Join(dir, "key.pem"),
+			Log:  slog.New(slog.NewTextHandler(log, nil)),
+		}
+		put := func(start time.Time) {
+			chain, key := makePair(t, start, 90*day, "a.test")
+			write(t, c.Cert, chain, 0o644)
+			write(t, c.Key, key, 0o600)
+		}
+
+		put(time.Now())
+		f, err := OpenFiles(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		older := f.Ends()
+		go f.Run(ctx)
+		put(time.Now().Add(10 * time.Minute))
+		time.Sleep(9 * time.Minute)
+		if !f.Ends().Equal(older) {
+			t.Error("a certificate that is not valid yet is in use")
+		}
+		logged := log.take()
+		if n := strings.Count(logged, "\n"); n != 1 || !strings.Contains(logged, "is not valid before") {
+			t.Errorf("the log has %d lines, want one about the certificate:\n%s", n, logged)
+		}
+
+		time.Sleep(3 * time.Minute)
+		if !f.Ends().After(older) {
+			t.Errorf("the certificate in use ends at %s, want the newer one", f.Ends())
+		}
+		stop()
+		synctest.Wait()
+	})
+}
