@@ -158,12 +158,27 @@ func copyBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, versi
 		}
 	}
 
-	var errs []error
+	errs := []error{makeNewest(file, version)}
 	versions := copies(file)
 	for _, version := range versions[:max(0, len(versions)-keptCopies)] {
 		errs = append(errs, os.Remove(copyOf(file, version)))
 	}
 	return errors.Join(errs...)
+}
+
+// makeNewest makes the copy of a version the last one in copies, even if the clock was set back after
+// other copies were made. Otherwise, the copy could be deleted as the oldest one.
+func makeNewest(file string, version int64) error {
+	versions := copies(file)
+	if len(versions) == 0 || versions[len(versions)-1] == version {
+		return nil
+	}
+	info, err := os.Stat(copyOf(file, versions[len(versions)-1]))
+	if err != nil {
+		return fmt.Errorf("reading the time of a copy: %w", err)
+	}
+	later := info.ModTime().Add(time.Second)
+	return os.Chtimes(copyOf(file, version), later, later)
 }
 
 // copyTo writes a copy of the database to file, with mode 0600. The file appears only once it is

@@ -322,6 +322,33 @@ func TestBefore(t *testing.T) {
 	wantSchema(t, Config{URL: "sqlite:" + copied}, newest)
 }
 
+// TestBeforeClockSetBack shows that the newest copy is kept and found even if older copies have times in
+// the future.
+func TestBeforeClockSetBack(t *testing.T) {
+	c := Config{Dir: t.TempDir()}
+	newest := newestVersion(t)
+	file := filepath.Join(c.Dir, "selvage.db")
+	openAt(t, c, newest)
+	for i, version := range []int64{1, 2, 3} {
+		at := time.Now().Add(time.Duration(i+1) * time.Hour)
+		old := copyOf(file, version)
+		if err := os.WriteFile(old, []byte("of an earlier change"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(old, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	openAt(t, c, newest+1)
+	if got, want := Before(file), copyOf(file, int64(newest)); got != want {
+		t.Errorf("the newest copy is %s, want %s", got, want)
+	}
+	if got, want := copies(file), []int64{3, int64(newest)}; !slices.Equal(got, want) {
+		t.Errorf("the copies have the schemas %d, want %d", got, want)
+	}
+}
+
 // wantSchema fails the test unless the database has the given version of the schema.
 func wantSchema(t *testing.T, c Config, version int) {
 	t.Helper()
