@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,9 +215,9 @@ func (d *Demo) deleteProject(ctx context.Context, id string) error {
 	return err
 }
 
-// keepSetupLink returns the link for the first operator. If the previous demo had a link, it
-// returns that one, because the token in the link cannot be read from the store. It returns "" if
-// there is an operator, or a link that is not known here.
+// keepSetupLink returns the link for the first operator. If the link of the previous demo is still
+// valid, it returns that one, because the token in the link cannot be read from the store. It returns
+// "" if there is an operator, or a link that is not known here.
 func (d *Demo) keepSetupLink(ctx context.Context, previous string) (string, error) {
 	operators, err := d.Operators.List(ctx, page.Query{Size: 1})
 	if err != nil {
@@ -225,10 +226,27 @@ func (d *Demo) keepSetupLink(ctx context.Context, previous string) (string, erro
 	if len(operators.Items) > 0 {
 		return "", nil
 	}
-	if previous != "" {
+	isValid, err := d.isValidLink(ctx, previous)
+	if err != nil {
+		return "", err
+	}
+	if isValid {
 		return previous, nil
 	}
 	return d.SetupLink(ctx)
+}
+
+// isValidLink reports whether a link for the first operator can still be used. link may be "".
+func (d *Demo) isValidLink(ctx context.Context, link string) (bool, error) {
+	u, err := url.Parse(link)
+	if err != nil {
+		return false, nil // not a link that this program wrote
+	}
+	_, err = d.Operators.FindLink(ctx, u.Query().Get("token"))
+	if errors.Is(err, problem.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Open finds the demo that an earlier start created, so that its page can be shown. The server's
