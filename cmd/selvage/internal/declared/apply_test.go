@@ -207,6 +207,79 @@ func TestPlanRenameAndCreate(t *testing.T) {
 	}
 }
 
+// TestPlanRenameResource is like TestPlanRenameAndCreate, for resources.
+func TestPlanRenameResource(t *testing.T) {
+	_, _, d := open(t)
+	plan := func(resources string) []declared.Step {
+		t.Helper()
+		file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, resources: ["+resources+"]}]"))
+		must(t, err)
+		steps, err := d.Plan(t.Context(), file, false)
+		must(t, err)
+		return steps
+	}
+	const lobby = "{kind: video_room, name: lobby}"
+	id := ""
+	steps := plan(lobby)
+	must(t, d.Apply(t.Context(), steps, func(s declared.Done) error {
+		id = s.ID
+		return nil
+	}))
+
+	entries := lobby + ", {kind: video_room, id: " + id + ", name: hall}"
+	steps = plan(entries)
+	if len(steps) != 2 {
+		t.Fatalf("the plan has the steps %+v, want 2", steps)
+	}
+	if s := steps[0]; s.Action != declared.Update || s.ID != id || s.Name != "hall" {
+		t.Errorf("the first step is %+v, want the new name of the room %s", s, id)
+	}
+	if s := steps[1]; s.Action != declared.Create || s.Name != "lobby" {
+		t.Errorf("the second step is %+v, want a new room", s)
+	}
+	must(t, d.Apply(t.Context(), steps, func(declared.Done) error { return nil }))
+	if steps := plan(entries); len(steps) != 0 {
+		t.Errorf("after the file was applied, the plan has the steps %+v, want none", steps)
+	}
+}
+
+// TestPlanRenameProject is like TestPlanRenameAndCreate, for projects. It also shows that two entries
+// for the same project are refused.
+func TestPlanRenameProject(t *testing.T) {
+	f, _, d := open(t)
+	old, err := f.Projects.Create(t.Context(), "Acme")
+	must(t, err)
+	plan := func(projects string) ([]declared.Step, error) {
+		t.Helper()
+		file, err := d.Parse("acme.yaml", []byte("projects: ["+projects+"]"))
+		must(t, err)
+		return d.Plan(t.Context(), file, false)
+	}
+	_, err = plan("{name: Acme}, {id: " + old.ID + ", color: '#a03060'}")
+	if err == nil || !strings.Contains(err.Error(), "has the same name") {
+		t.Errorf("Plan of two entries for a project = %v, want an error about the name", err)
+	}
+
+	entries := "{name: Acme, color: '#a03060'}, {id: " + old.ID + ", name: Acme Labs}"
+	steps, err := plan(entries)
+	must(t, err)
+	if len(steps) != 2 {
+		t.Fatalf("the plan has the steps %+v, want 2", steps)
+	}
+	if s := steps[0]; s.Action != declared.Update || s.ID != old.ID || s.Name != "Acme Labs" {
+		t.Errorf("the first step is %+v, want the new name of the project %s", s, old.ID)
+	}
+	if s := steps[1]; s.Action != declared.Create || s.Name != "Acme" {
+		t.Errorf("the second step is %+v, want a new project", s)
+	}
+	must(t, d.Apply(t.Context(), steps, func(declared.Done) error { return nil }))
+	steps, err = plan(entries)
+	must(t, err)
+	if len(steps) != 0 {
+		t.Errorf("after the file was applied, the plan has the steps %+v, want none", steps)
+	}
+}
+
 // openWithKey returns an installation whose project Acme has the key CI, and the id of this key.
 func openWithKey(t *testing.T) (d *declared.Declarer, id string) {
 	t.Helper()

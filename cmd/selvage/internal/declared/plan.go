@@ -92,8 +92,8 @@ func plan[T any](
 
 // idsFirst returns the entries with an id, followed by the others. Thus, the name of a thing that is
 // renamed by its id is free for another entry.
-func idsFirst(entries []entry) []entry {
-	var withID, others []entry
+func idsFirst[E interface{ member(name string) *yaml.Node }](entries []E) []E {
+	var withID, others []E
 	for _, e := range entries {
 		if e.member("id") != nil {
 			withID = append(withID, e)

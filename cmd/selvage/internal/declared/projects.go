@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
@@ -20,7 +23,7 @@ func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step,
 
 	var errs []error
 	taken := make(map[string]place)
-	for _, p := range f.projects {
+	for _, p := range idsFirst(f.projects) {
 		needed, err := d.planProject(ctx, p, existing, taken, prune)
 		errs = append(errs, err)
 		steps = append(steps, needed...)
@@ -96,29 +99,23 @@ func (d *Declarer) planProject(
 	return append(steps, contents...), nil
 }
 
-// findProject returns the existing project that an entry describes, or nil if there is none
-// yet.
+// findProject returns the existing project that an entry describes, or nil if there is none yet.
+// Projects that other entries describe by ID are not found by name.
 func findProject(p project, existing []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
 	id, name := p.member("id"), p.member("name")
-	if id == nil && name == nil {
+	if id != nil {
+		return findProjectByID(p, id, existing, taken)
+	}
+	if name == nil {
 		return nil, p.errorf("name is required, because it identifies the entry")
 	}
-
-	member, value := "name", name
-	isMeant := func(old fabric.Project) bool { return old.Name == value.Value }
-	if id != nil {
-		member, value = "id", id
-		isMeant = func(old fabric.Project) bool { return old.ID == value.Value }
-	}
-	// Two entries must not describe the same project.
-	key := member + value.Value
-	if other, twice := taken[key]; twice {
-		return nil, p.errorf("another entry in line %d has the same %s", other.node.Line, member)
+	if err := p.take(taken, "name", name.Value); err != nil {
+		return nil, err
 	}
 
-	taken[key] = p.place
 	for _, old := range existing {
-		if !isMeant(old) {
+		_, isOther := taken["id"+old.ID]
+		if old.Name != name.Value || isOther {
 			continue
 		}
 		if found != nil {
@@ -126,11 +123,38 @@ func findProject(p project, existing []fabric.Project, taken map[string]place) (
 		}
 		found = &old
 	}
+	return found, nil
+}
 
-	if found == nil && id != nil {
+// findProjectByID returns the existing project with an ID. It reserves the name that the project will
+// have, so that an entry without an ID cannot have the same name.
+func findProjectByID(
+	p project, id *yaml.Node, existing []fabric.Project, taken map[string]place,
+) (*fabric.Project, error) {
+	if err := p.take(taken, "id", id.Value); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(existing, func(old fabric.Project) bool { return old.ID == id.Value })
+	if i < 0 {
 		return nil, p.at(id, "id").errorf("no project has this id")
 	}
-	return found, nil
+
+	name := existing[i].Name
+	if given := p.member("name"); given != nil {
+		name = given.Value
+	}
+	taken["name"+name] = p.place
+	return &existing[i], nil
+}
+
+// take notes that an entry describes the project whose member has a value. If another entry does, too,
+// take returns an error.
+func (p project) take(taken map[string]place, member, value string) error {
+	if other, twice := taken[member+value]; twice {
+		return p.errorf("another entry in line %d has the same %s", other.node.Line, member)
+	}
+	taken[member+value] = p.place
+	return nil
 }
 
 // projectStep returns the step for the project itself, if it differs.

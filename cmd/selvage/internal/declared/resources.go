@@ -1,11 +1,14 @@
 package declared
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
@@ -109,14 +112,14 @@ func (d *Declarer) planResources(
 	var errs []error
 	taken := make(map[string]place)
 	matched := make(map[string]bool)
-	for _, e := range entries {
+	for _, e := range idsFirst(entries) {
 		r, err := d.readResource(e)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 
-		old, err := r.find(existing, taken)
+		old, err := r.find(existing, taken, matched)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -167,26 +170,24 @@ func (d *Declarer) listResources(ctx context.Context, projectID string) (all []f
 	return all, nil
 }
 
-// find returns the existing resource that an entry describes, or nil if there is none yet.
-func (r resource) find(existing []fabric.Resource, taken map[string]place) (found *fabric.Resource, err error) {
-	id := r.member("id")
-	if r.name == "" && id == nil {
+// find returns the existing resource that an entry describes, or nil if there is none yet. Resources
+// in matched, which other entries describe, are not found by name.
+func (r resource) find(
+	existing []fabric.Resource, taken map[string]place, matched map[string]bool,
+) (found *fabric.Resource, err error) {
+	if id := r.member("id"); id != nil {
+		return r.findByID(id, existing, taken)
+	}
+	if r.name == "" {
 		return nil, r.errorf("%s is required, because it identifies the entry", r.kind.Name[0])
 	}
-
-	// Two entries must not describe the same resource.
-	key := r.kind.Type + " " + r.name
-	if other, twice := taken[key]; twice {
-		return nil, r.errorf("duplicate %s %q; the other one is in line %d", r.kind.Type, r.name, other.node.Line)
+	if err := r.take(taken, r.kind.Type+" "+r.name); err != nil {
+		return nil, err
 	}
 
-	taken[key] = r.place
-	isMeant := func(old fabric.Resource) bool { return r.kind.DisplayName(old.Fields) == r.name }
-	if id != nil {
-		isMeant = func(old fabric.Resource) bool { return old.ID == id.Value }
-	}
 	for _, old := range existing {
-		if old.Type != r.kind.Type || !isMeant(old) {
+		isMeant := old.Type == r.kind.Type && r.kind.DisplayName(old.Fields) == r.name
+		if !isMeant || matched[old.ID] {
 			continue
 		}
 		if found != nil {
@@ -194,11 +195,35 @@ func (r resource) find(existing []fabric.Resource, taken map[string]place) (foun
 		}
 		found = &old
 	}
+	return found, nil
+}
 
-	if found == nil && id != nil {
+// findByID returns the existing resource with an ID. It reserves the name that the resource will have,
+// so that another entry cannot have the same name. With the name "", the resource keeps its name.
+func (r resource) findByID(
+	id *yaml.Node, existing []fabric.Resource, taken map[string]place,
+) (*fabric.Resource, error) {
+	if err := r.take(taken, "id "+id.Value); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(existing, func(old fabric.Resource) bool {
+		return old.ID == id.Value && old.Type == r.kind.Type
+	})
+	if i < 0 {
 		return nil, r.at(id, "id").errorf("the project has no %s with this id", r.kind.Type)
 	}
-	return found, nil
+	old := &existing[i]
+	return old, r.take(taken, r.kind.Type+" "+cmp.Or(r.name, r.kind.DisplayName(old.Fields)))
+}
+
+// take notes that an entry describes the resource with this key. If another entry does, too, take
+// returns an error.
+func (r resource) take(taken map[string]place, key string) error {
+	if other, twice := taken[key]; twice {
+		return r.errorf("duplicate %s %q; the other one is in line %d", r.kind.Type, r.name, other.node.Line)
+	}
+	taken[key] = r.place
+	return nil
 }
 
 // makeResource returns the step that creates and marks a resource.
