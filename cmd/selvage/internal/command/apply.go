@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -171,17 +172,23 @@ func takeSteps(
 	}
 
 	err := d.Apply(ctx, steps, func(s declared.Done) error {
-		if err := out.saveSecret(s); err != nil {
-			return err
+		err := out.saveSecret(s)
+		if err != nil {
+			out.secrets = nil // print this secret, because the file does not contain it
 		}
 		out.add(s)
-		return out.err
+		return errors.Join(err, out.err)
 	})
-	if err != nil {
-		return fmt.Errorf("%w\n%d of %d changes were made; apply the file again to make the others",
-			err, out.done, len(steps))
+	if err == nil {
+		return out.end()
 	}
-	return out.end()
+
+	err = fmt.Errorf("%w\n%d of %d changes were made; apply the file again to make the others",
+		err, out.done, len(steps))
+	if out.c.Output != "json" {
+		return err
+	}
+	return errors.Join(err, out.end()) // the steps that were taken are not printed yet, nor their secrets
 }
 
 // openSecrets opens a file to append secrets to. It must be a regular file that only its owner

@@ -1,6 +1,8 @@
 package declared_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -277,6 +279,40 @@ func TestPlanRenameProject(t *testing.T) {
 	must(t, err)
 	if len(steps) != 0 {
 		t.Errorf("after the file was applied, the plan has the steps %+v, want none", steps)
+	}
+}
+
+// unmarked is a store in which no thing can be marked.
+type unmarked struct{ declared.Store }
+
+func (unmarked) MarkDeclared(context.Context, string, string) error { return errors.New("no space") }
+
+// TestApplyTellsSecrets shows that the secret of a new key is told even if the step then fails.
+func TestApplyTellsSecrets(t *testing.T) {
+	dir := storetest.Dir(t)
+	rows := storetest.Open(t, dir, nil)
+	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
+	d := declared.New(declared.Config{
+		Fabric:  f,
+		IDP:     idp.New(idp.Config{Store: idp.Stores{Clients: rows, Upstreams: rows}, Fabric: f}),
+		Store:   unmarked{rows},
+		Suggest: func(string, []string) string { return "" },
+	})
+	_, err := f.Projects.Create(t.Context(), "Acme")
+	must(t, err)
+	steps, err := planKeys(t, d, "{name: CI, scopes: [voice]}")
+	must(t, err)
+
+	secret := ""
+	err = d.Apply(t.Context(), steps, func(s declared.Done) error {
+		secret = s.Secret
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "no space") {
+		t.Errorf("Apply = %v, want the error of the store", err)
+	}
+	if !strings.HasPrefix(secret, "PT") {
+		t.Errorf("Apply told the secret %q, want that of the key", secret)
 	}
 }
 

@@ -13,6 +13,7 @@ package declared
 
 import (
 	"context"
+	"errors"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -93,17 +94,22 @@ type Done struct {
 }
 
 // Apply performs the steps in order and calls tell after each of them. It stops at the first error.
-// Completed steps are not undone, so the next plan contains only the remaining steps.
+// Completed steps are not undone, so the next plan contains only the remaining steps. If a step fails
+// after it has created a secret, Apply calls tell first, because the secret is not stored.
 func (d *Declarer) Apply(ctx context.Context, steps []Step, tell func(Done) error) error {
 	for _, s := range steps {
 		m, err := s.do(ctx)
 		if err != nil {
-			return s.place.wrap(err)
+			err = s.place.wrap(err)
+		}
+		if err != nil && m.secret == "" {
+			return err
 		}
 		if m.id != "" {
 			s.ID = m.id
 		}
-		if err := tell(Done{Step: s, Secret: m.secret, Address: m.address}); err != nil {
+		told := tell(Done{Step: s, Secret: m.secret, Address: m.address})
+		if err := errors.Join(err, told); err != nil {
 			return err
 		}
 	}
