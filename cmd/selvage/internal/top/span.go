@@ -100,11 +100,16 @@ func (s span) values() Values {
 	return v
 }
 
-// summarize computes all rows for several nodes.
+// summarize computes all rows for several nodes. A node that could not be read before counts only in
+// the gauges, because it is unknown when its counters grew.
 func summarize(spans []span) Values {
 	all := span{before: make(samples), now: make(samples)}
 	for _, s := range spans {
-		all.before.add(s.before)
+		before := s.before
+		if s.seconds == 0 {
+			before = s.now
+		}
+		all.before.add(before)
 		all.now.add(s.now)
 		all.seconds = max(all.seconds, s.seconds)
 	}

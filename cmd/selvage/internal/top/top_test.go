@@ -99,6 +99,15 @@ func TestValues(t *testing.T) {
 			},
 			want: Values{"requests_oauth": 5, "webhook_queue": 7},
 		},
+		{
+			name:   "one of two reachable again",
+			before: []reading{unused, {at: unused.at, state: Unreachable, err: errors.New("refused")}},
+			now: []reading{
+				process{start: 1, oauth: 10, queue: 7}.readAt(t, 2),
+				process{start: 1, oauth: 1000, queue: 8}.readAt(t, 2),
+			},
+			want: Values{"requests_oauth": 5, "latency_p50_seconds": .005, "webhook_queue": 8},
+		},
 	}
 
 	for _, tt := range tests {
