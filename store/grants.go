@@ -39,7 +39,7 @@ func (c grantClaims) Scan(src any) error {
 }
 
 func (c grantClaims) value() (any, error) {
-	if len(c.g.Claims.Userinfo)+len(c.g.Claims.IDToken) == 0 {
+	if len(c.g.Claims.Userinfo)+len(c.g.Claims.IDToken) == 0 && c.g.Claims.ACR == "" {
 		return "", nil
 	}
 	return jsonText(c.g.Claims)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/factor/factortest"
 )
 
 // TestClaimsParameter shows that a claim requested by name is returned in the requested place, and
@@ -181,6 +182,25 @@ func TestACR(t *testing.T) {
 				t.Errorf("the ID token has the amr %s, want [pwd]", amr)
 			}
 		})
+	}
+}
+
+// TestACRAfterRefresh shows that a refresh keeps the acr that the client has required, although the
+// login has a higher one.
+func TestACRAfterRefresh(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	key := w.app()
+	b := w.newBrowser()
+	one := request(c, "claims", `{"id_token":{"acr":{"essential":true,"value":"1"}}}`)
+	got := b.enterCode(b.logIn(b.authorize(one), email, secret), factortest.Code(key, w.now()))
+
+	tokens := w.redeem(c, got.param("code")).json(t)
+	for _, when := range []string{"before the refresh", "after the refresh"} {
+		if acr := idClaims(t, tokens)["acr"]; acr != "1" {
+			t.Errorf("%s, the ID token has the acr %v, want 1", when, acr)
+		}
+		tokens = w.refresh(c, text(tokens["refresh_token"])).json(t)
 	}
 }
 
