@@ -14,6 +14,22 @@ func (b *browser) logInAs(email string) reply {
 	return b.logIn(b.get("/account?project="+b.w.project.ID), email, secret)
 }
 
+// TestAccountOfAnother shows that a person who is asked to sign in again to the account page, but
+// signs in to another account, gets the page of that account.
+func TestAccountOfAnother(t *testing.T) {
+	w := newWorld(t)
+	grace := w.subscriber("grace@example.com")
+	b := w.newBrowser()
+	got := b.logIn(b.onPage(b.account(), "/account/sign-in"), grace.Email, secret)
+	wantStatus(t, "signing in to another account", got, http.StatusOK)
+	wantText(t, "signing in to another account", got, `id="account-page"`, grace.Email)
+
+	id := hiddenID.FindStringSubmatch(b.onPage(got, "/account/sign-in").body)[1]
+	got = b.choose(b.get("/accounts?id="+id), email)
+	wantStatus(t, "choosing another account", got, http.StatusOK)
+	wantText(t, "choosing another account", got, `id="account-page"`, email)
+}
+
 // TestUnsentFormOfAnother shows that the next person who signs in to a browser cannot send a form that
 // another subscriber left unsent in it. The person would not know what the form changes.
 func TestUnsentFormOfAnother(t *testing.T) {

@@ -100,12 +100,17 @@ var errOther = &problem.Error{
 
 // afterLogin continues a request with login s. It redirects to the next page that is needed, or
 // answers the client. If the request asks for another person, the client gets only an error (OpenID
-// Connect Core, section 3.1.2.1).
+// Connect Core, section 3.1.2.1). A request for the account page has no client, so it leads to the
+// account page of the person who has signed in.
 func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
 	s idp.Login) error {
 	if !req.Means(s) {
 		if err := f.drop(w, r, req); err != nil {
 			return err
+		}
+		if req.Account != "" {
+			seeOther(w, accountURL(s.ProjectID))
+			return nil
 		}
 		return f.respondError(w, r, c, req, errOther)
 	}
