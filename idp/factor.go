@@ -24,6 +24,11 @@ type Proof struct {
 	Began        time.Time `json:"began"`
 	Password     string    `json:"password,omitempty"` // digest of the subscriber's password hash at the time
 	Raises       string    `json:"raises,omitempty"`   // ID of the login to raise; "" creates a new login
+
+	// UpstreamID is the upstream provider that has confirmed the identity, or "". IDToken is the
+	// provider's ID token, for [Upstreams.Remember].
+	UpstreamID string `json:"upstream,omitempty"`
+	IDToken    string `json:"id_token,omitempty"`
 }
 
 // proofFor is how long a Proof waits for the second factor.

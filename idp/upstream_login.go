@@ -302,6 +302,22 @@ func (us *Upstreams) Remember(ctx context.Context, u Upstream, s Login, idToken 
 	return us.Sessions.Put(ctx, upstreamSessionKey(s.ID), value, us.Lifetimes().BrowserAbsolute)
 }
 
+// RememberProof is like Remember, for a login that was completed with a second factor. It does nothing
+// if no provider confirmed the identity, or if the provider was deleted in the meantime.
+func (us *Upstreams) RememberProof(ctx context.Context, proof Proof, s Login) error {
+	if proof.UpstreamID == "" {
+		return nil
+	}
+	u, err := us.Find(ctx, s.ProjectID, proof.UpstreamID)
+	if errors.Is(err, problem.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return us.Remember(ctx, u, s, proof.IDToken)
+}
+
 // Forget removes and returns what Remember stored for one of these logins. ok is false if none of
 // them needs a logout at its provider.
 func (us *Upstreams) Forget(ctx context.Context, sids ...string) (u Upstream, idToken string, ok bool) {

@@ -260,6 +260,9 @@ func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp
 	if err != nil {
 		return err
 	}
+	if err := fp.Upstreams.RememberProof(r.Context(), *req.Proof, s); err != nil {
+		return err
+	}
 	return fp.flow.enter(w, r, c, req, s)
 }
 

@@ -138,6 +138,9 @@ func (si *signIn) enterUpstream(w http.ResponseWriter, r *http.Request, c idp.Cl
 		return si.flow.suspend(w, r, c, req, "/login")
 	case errors.As(l.err, &more):
 		req.Proof = &more.Proof
+		if u.Logout {
+			req.Proof.UpstreamID, req.Proof.IDToken = u.ID, l.idToken
+		}
 		return si.flow.suspend(w, r, c, req, factorPath)
 	case l.err != nil:
 		return si.upstreamFault(w, r, c, req, u, l.err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/store"
 )
@@ -352,13 +353,7 @@ func TestUpstreamLogout(t *testing.T) {
 		t.Fatal("the login at the provider failed")
 	}
 
-	page = b.submit(b.get("/logout"))
-	_, rest, ok := strings.Cut(page.header.Get("Refresh"), "url="+f.up.url)
-	if !ok {
-		t.Fatalf("the page does not lead to the provider: %d %v", page.status, page.header)
-	}
-
-	back = upBrowser.get(rest)
+	back = upBrowser.get(wantLeads(t, b.submit(b.get("/logout")), f.up.url))
 	if back.location == nil || !strings.HasPrefix(back.location.String(), f.url+"/logout/upstream?state=") {
 		t.Fatalf("the provider does not return: %d %v %s", back.status, back.location, back.body)
 	}
@@ -370,9 +365,10 @@ func TestUpstreamLogout(t *testing.T) {
 	wantParam(t, "the provider after signing out", silent, "error", "login_required")
 }
 
-// TestUpstreamFactor shows that a login with a provider does not replace the second factor.
+// TestUpstreamFactor shows that a login with a provider does not replace the second factor. Signing
+// out of such a login also signs out at the provider.
 func TestUpstreamFactor(t *testing.T) {
-	f := federate(t, nil)
+	f := federate(t, func(in *idp.UpstreamInput) { in.Logout = new(true) })
 	identity := idp.Identity{
 		UpstreamID: f.u.ID,
 		Issuer:     f.u.Issuer,
@@ -382,8 +378,25 @@ func TestUpstreamFactor(t *testing.T) {
 	}
 	login := idp.Login{ProjectID: f.project.ID, SubscriberID: f.ada.ID}
 	must(t, f.idp.Upstreams.Link(context.Background(), f.u, identity, login))
-	f.app()
-	got := f.signIn(f.newBrowser(), f.up.ada.Email)
+	key := f.app()
+	b := f.newBrowser()
+	got := f.signIn(b, f.up.ada.Email)
 	wantParam(t, "a subscriber with a second factor", got, "code", "")
 	wantText(t, "a subscriber with a second factor", got, "/login/factor")
+
+	if sub := f.subject(b.enterCode(got, factortest.Code(key, f.now()))); sub != f.ada.ID {
+		t.Errorf("after the second factor: %q, want %q", sub, f.ada.ID)
+	}
+	wantLeads(t, b.submit(b.get("/logout")), f.up.url)
+}
+
+// wantLeads checks that the page after a logout leads to the provider with this URL. It returns the
+// path and query of the URL at the provider.
+func wantLeads(t *testing.T, page reply, provider string) (rest string) {
+	t.Helper()
+	_, rest, ok := strings.Cut(page.header.Get("Refresh"), "url="+provider)
+	if !ok {
+		t.Fatalf("the page does not lead to the provider: %d %v", page.status, page.header)
+	}
+	return rest
 }
