@@ -54,7 +54,7 @@ func answered(id string) string { return "pushed:" + id }
 // 10.1).
 func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 	jkt string) (uri string, life time.Duration, err error) {
-	if v.Has("request_uri") {
+	if v.Get("request_uri") != "" {
 		return "", 0, oauth("invalid_request", "a request_uri cannot be pushed")
 	}
 	v, src, err := rs.Resolve(ctx, c, v)

@@ -35,9 +35,10 @@ type Source struct {
 }
 
 // Resolve returns the parameters of an authorization request, and how they arrived. They come from
-// the request object or pushed request to which v refers. If v refers to neither, they are v
-// itself.
+// the request object or pushed request to which v refers. If v refers to neither, they are those in
+// v. Parameters without a value are omitted (RFC 6749, section 3.1).
 func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Values, Source, error) {
+	v = withValues(v)
 	hasObject, hasReference := v.Has("request"), v.Has("request_uri")
 	if !hasObject && !hasReference {
 		return v, Source{}, nil
@@ -67,6 +68,14 @@ func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Va
 		return nil, Source{}, err
 	}
 	return resolved, Source{signed: true}, nil
+}
+
+// withValues returns v without parameters that have no value. A parameter that is sent several times
+// remains, because that is an error.
+func withValues(v url.Values) url.Values {
+	given := maps.Clone(v)
+	maps.DeleteFunc(given, func(_ string, values []string) bool { return len(values) == 1 && values[0] == "" })
+	return given
 }
 
 // fetchObject returns the request object at uri, which must be registered for the client. Otherwise

@@ -225,6 +225,36 @@ func TestAuthorizeErrors(t *testing.T) {
 	}
 }
 
+// TestAuthorizeEmptyParameters shows that parameters without a value have no effect, as if they were
+// omitted (RFC 6749, section 3.1). This also applies to pushed requests.
+func TestAuthorizeEmptyParameters(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	withEmpty := func(c idp.Client, pairs ...string) url.Values {
+		v := request(c, pairs...)
+		for _, name := range []string{
+			"acr_values", "claims", "dpop_jkt", "id_token_hint", "login_hint", "max_age", "nonce", "registration",
+			"request", "request_uri", "resource", "response_mode", "ui_locales",
+		} {
+			v.Set(name, "")
+		}
+		return v
+	}
+
+	b := w.newBrowser()
+	page := b.authorize(withEmpty(c))
+	wantCode(t, "a request with empty parameters", b.logIn(page, email, secret))
+	pushed := b.post("/oauth/par", withEmpty(c))
+	wantStatus(t, "pushing empty parameters", pushed, http.StatusCreated)
+	answer := b.authorize(reference(c, text(pushed.json(t)["request_uri"])))
+	wantCode(t, "a pushed request with empty parameters", answer)
+
+	// The defaults of the client still apply.
+	strict, _ := w.client(func(n *idp.Client) { n.DefaultACR = []string{"2"} })
+	silent := b.authorize(withEmpty(strict, "prompt", "none"))
+	wantParam(t, "empty acr_values of a client with a default", silent, "error", "login_required")
+}
+
 // TestAuthorizeStateIsExact shows that a state of up to 4096 bytes is returned unchanged.
 func TestAuthorizeStateIsExact(t *testing.T) {
 	w := newWorld(t)
