@@ -26,6 +26,9 @@ func (f *flow) factorPathFor(r *http.Request, c idp.Client, req idp.AuthRequest,
 	if err != nil || need == "" || s.TwoFactors() {
 		return "", err
 	}
+	if need == idp.PreferTwo && req.Has("none") {
+		return "", nil // no page may be shown, and a preference must not make the request fail
+	}
 	set, err := f.Logins.FactorsOf(r.Context(), s.SubscriberID)
 	switch {
 	case err != nil:

@@ -57,6 +57,29 @@ func TestStepUp(t *testing.T) {
 	}
 }
 
+// TestPreferredFactor shows that a request that prefers two factors, but also accepts one, asks for
+// the second factor if a page may be shown. With prompt=none, it succeeds without the factor.
+func TestPreferredFactor(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.newBrowser()
+	b.code(c)
+	w.app()
+	for _, asked := range []struct{ param, value string }{
+		{param: "acr_values", value: "2 1"},
+		{param: "claims", value: `{"id_token":{"acr":{"value":"2"}}}`},
+	} {
+		page := b.authorize(request(c, asked.param, asked.value))
+		wantText(t, "asking for "+asked.param, page, "one-time-code")
+
+		silent := b.authorize(request(c, asked.param, asked.value, "prompt", "none"))
+		wantCode(t, "asking for "+asked.param+" with prompt=none", silent)
+		if id := idClaims(t, w.redeem(c, silent.param("code")).json(t)); id["acr"] != "1" {
+			t.Errorf("asking for %s with prompt=none: the acr is %v, want 1", asked.param, id["acr"])
+		}
+	}
+}
+
 // cookie returns the browser's session cookie, or "".
 func (b *browser) cookie() string {
 	home, err := url.Parse(b.w.url)
