@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -96,6 +98,44 @@ func TestAssertionClaims(t *testing.T) {
 		"a jti that is not text":                {"jti", 7},
 	} {
 		wantInvalidClient(t, name, p.ask(p.assertion(t, pairs...)))
+	}
+}
+
+// TestAssertionForMTLS shows that the audience of an assertion may be a URL for clients with
+// certificates, which the metadata names as an alias of the endpoint.
+func TestAssertionForMTLS(t *testing.T) {
+	w := newWorld(t)
+	p := w.newParty(t, jose.ES256)
+	const alias = "https://mtls.id.example"
+	api, err := oidc.New(oidc.Config{
+		Provider:     w.idp,
+		Sessions:     w.idp.Sessions,
+		Browsers:     w.rows,
+		AuthURL:      w.url,
+		MTLSURL:      alias,
+		Certificates: true,
+	})
+	must(t, err)
+	srv := httptest.NewServer(api.Handler())
+	t.Cleanup(srv.Close)
+
+	for audience, want := range map[string]int{
+		alias + "/oauth/token": http.StatusOK,
+		alias + "/oauth/par":   http.StatusOK,
+		w.url + "/oauth/token": http.StatusOK,
+		alias + "/":            http.StatusUnauthorized,
+		"/oauth/token":         http.StatusUnauthorized,
+	} {
+		res, err := http.PostForm(srv.URL+"/oauth/token", url.Values{
+			"grant_type":            {"client_credentials"},
+			"client_assertion":      {p.assertion(t, "aud", audience)},
+			"client_assertion_type": {idp.AssertionType},
+		})
+		must(t, err)
+		must(t, res.Body.Close())
+		if res.StatusCode != want {
+			t.Errorf("an assertion for %s: status %d, want %d", audience, res.StatusCode, want)
+		}
 	}
 }
 

@@ -115,16 +115,16 @@ func certificatesIn(ctx context.Context) []*x509.Certificate {
 }
 
 // audiences returns the audiences that an assertion may name: the issuer, which RFC 7523, section 3
-// and its revision prefer, and the endpoints.
+// and its revision prefer, and the endpoints, with their URLs for clients with certificates (RFC 8705,
+// section 5).
 func (s *server) audiences() []string {
-	return []string{
-		s.Issuer,
-		s.authURL + tokenPath,
-		s.authURL + devicePath,
-		s.authURL + introspectPath,
-		s.authURL + revokePath,
-		s.authURL + parPath,
+	all := []string{s.Issuer}
+	for _, base := range []string{s.authURL, s.mtlsURL} {
+		if base != "" {
+			all = append(all, base+tokenPath, base+devicePath, base+introspectPath, base+revokePath, base+parPath)
+		}
 	}
+	return all
 }
 
 // Revocation implements RFC 7009. Invalid tokens and tokens of other clients get the same response
