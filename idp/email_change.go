@@ -13,12 +13,12 @@ import (
 
 // AskVerification queues an email to a signed-in subscriber, with a link that verifies the address. If
 // too many emails were requested, it returns problem.RateLimited.
-func (as *Accounts) AskVerification(ctx context.Context, sub fabric.Subscriber, network string) error {
+func (as *Accounts) AskVerification(ctx context.Context, sub fabric.Subscriber, language, network string) error {
 	email := fabric.NormalizeEmail(sub.Email)
 	if err := as.countMail(ctx, sub.ProjectID, email, network); err != nil {
 		return err
 	}
-	l, err := as.newLetter(mail.Verify, sub.ProjectID, email, map[string]string{})
+	l, err := as.newLetter(mail.Verify, sub.ProjectID, email, map[string]string{"language": language})
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (as *Accounts) countMail(ctx context.Context, projectID, email, network str
 // link that confirms the address. The current address remains until the link is used. If the
 // password changes before that, the link becomes invalid. Whether another account has the address
 // is checked only when the email is written, and only the email contains the result.
-func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email, network string) error {
+func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email, language, network string) error {
 	if err := fabric.CheckEmail("email", email); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email
 		return err
 	}
 	l, err := as.newLetter(mail.ChangeAddress, sub.ProjectID, email,
-		map[string]string{"old": sub.Email, "epoch": strconv.FormatInt(sub.Epoch, 10)})
+		map[string]string{"old": sub.Email, "epoch": strconv.FormatInt(sub.Epoch, 10), "language": language})
 	if err != nil {
 		return err
 	}

@@ -35,11 +35,6 @@ type Letters struct {
 	store LetterStore
 }
 
-// Ask calls AskIn for an email in the language of the account.
-func (ls *Letters) Ask(ctx context.Context, kind mail.Kind, projectID, email, requestID, network string) error {
-	return ls.AskIn(ctx, "", kind, projectID, email, requestID, network)
-}
-
 // AskIn queues an email that a person requested from a network. language is the language of the
 // email, or "" for the language of the account. requestID is the authorization request in which the
 // person asked, or "".

@@ -43,8 +43,8 @@ var pathOf = map[mail.Kind]string{
 }
 
 // newLink creates a link and returns its URL. The URL contains the language of the email, which may
-// differ from the browser's language. It omits English, because recipients without an account also
-// get English emails, and their browsers may prefer another language.
+// differ from the browser's language. It omits English, because accounts without a language also get
+// English emails, and their browsers may prefer another language.
 func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string, error) {
 	token := randomToken()
 	l.Hash, l.Created = session.Digest(token), ls.Now()

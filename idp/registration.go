@@ -22,9 +22,10 @@ type Pending struct {
 	LastName  string `json:"last_name,omitempty"`
 }
 
-// A Registrant holds the form fields of a request for an account.
+// A Registrant holds the form fields of a request for an account, and the language of the form's page.
 type Registrant struct {
 	Email, Password, FirstName, LastName string
+	Language                             string // language of the email
 }
 
 func (in Registrant) input() fabric.SubscriberInput {
@@ -61,7 +62,7 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 	if err := as.requests.Suspend(ctx, req); err != nil {
 		return err
 	}
-	return as.letters.Ask(ctx, mail.Registration, c.ProjectID, made.Email, req.ID, network)
+	return as.letters.AskIn(ctx, in.Language, mail.Registration, c.ProjectID, made.Email, req.ID, network)
 }
 
 // pendingName returns the name that binds a sealed hash to its request.

@@ -25,14 +25,16 @@ func (ac *account) verifyAddress(w http.ResponseWriter, r *http.Request, v visit
 }
 
 func (ac *account) askVerification(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
-	return ac.asked(w, r, v, "", ac.Accounts.AskVerification(r.Context(), v.sub, web.Network(r)))
+	err := ac.Accounts.AskVerification(r.Context(), v.sub, ac.words(r).Tag, web.Network(r))
+	return ac.asked(w, r, v, "", err)
 }
 
 // changeAddress serves POST /account/email. It sends a link to the new address. The old address
 // remains until the link is used.
 func (ac *account) changeAddress(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	email := typedEmail(form.Get("email"))
-	return ac.asked(w, r, v, email, ac.Accounts.AskAddress(r.Context(), v.sub, email, web.Network(r)))
+	err := ac.Accounts.AskAddress(r.Context(), v.sub, email, ac.words(r).Tag, web.Network(r))
+	return ac.asked(w, r, v, email, err)
 }
 
 // asked shows the result of a request for a link by email.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/mail"
+	pages "github.com/selvage/selvage/internal/page"
 )
 
 // preferring returns a browser that sends this Accept-Language header.
@@ -94,6 +95,35 @@ func TestLanguageOfLinks(t *testing.T) {
 	_, path = send()
 	switched := b.post("/language", url.Values{"language": {"en"}, "back": {path}})
 	wantText(t, "the page of a German link after choosing English", switched, inEnglish, `id="password-submit"`)
+}
+
+// TestLanguageOfEmails shows that an email that a person requests on a page has the language of this
+// page, if the account has no language of its own or there is no account yet.
+func TestLanguageOfEmails(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.fabric.Projects.Update(t.Context(), w.project.ID,
+		fabric.ProjectChange{Registration: new(fabric.RegistrationOpen)})
+	must(t, err)
+	c, _ := w.client(nil)
+	b := w.preferring("de")
+	page := b.authorize(request(c))
+	b.form(page, "/forgot", "username", email)
+	b.form(page, "/register", "username", "new@example.com", "password", secret)
+	b.onPage(b.account(), "/account/email", "email", "other@example.com")
+	b.onPage(b.account(), "/account/email/verify")
+
+	letters, err := w.rows.ListLetters(t.Context(), "", pages.Query{Size: 50})
+	must(t, err)
+	if n := len(letters.Items); n != 4 {
+		t.Errorf("%d letters, want 4", n)
+	}
+	for _, letter := range letters.Items {
+		draft, err := w.idp.Letters.Write(t.Context(), letter)
+		must(t, err)
+		if draft.Language != "de" {
+			t.Errorf("the language of the letter %s is %q, want de", letter.Kind, draft.Language)
+		}
+	}
 }
 
 // TestLanguageSwitch shows that a language chosen on a login page overrides the language that the

@@ -63,6 +63,7 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 			Password:  form.Get("password"),
 			FirstName: strings.TrimSpace(form.Get("first_name")),
 			LastName:  strings.TrimSpace(form.Get("last_name")),
+			Language:  rp.words(r).Tag,
 		})
 	})
 }
