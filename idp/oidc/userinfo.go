@@ -130,7 +130,7 @@ func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error)
 		body = &oidc.Error{ErrorType: "insufficient_scope", Description: p.Message}
 	default:
 		challenge := `Bearer realm="selvage"`
-		if len(r.Header.Values("Authorization")) > 0 {
+		if len(r.Header.Values("Authorization")) > 0 || r.PostForm.Get("access_token") != "" {
 			challenge = web.Describe(challenge+`, error="invalid_token"`, err)
 		}
 		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))

@@ -55,6 +55,11 @@ func TestUserinfoRefuses(t *testing.T) {
 	}
 	form := url.Values{"access_token": {text(set["access_token"])}}
 	wantStatus(t, "a form", w.newBrowser().post("/oauth/userinfo", form), http.StatusOK)
+	wrong := w.newBrowser().post("/oauth/userinfo", url.Values{"access_token": {"x"}})
+	wantStatus(t, "a form with a wrong token", wrong, http.StatusUnauthorized)
+	if challenge := wrong.header.Get("WWW-Authenticate"); !strings.Contains(challenge, refused) {
+		t.Errorf("a form with a wrong token: WWW-Authenticate %q, want %s in it", challenge, refused)
+	}
 
 	w.pass(2*time.Hour + time.Second)
 	expired := w.userinfo(text(set["access_token"]))
