@@ -107,11 +107,26 @@ func (m ClientMetadata) describe(c *Client) error {
 	c.Name = m.Name
 	c.RedirectURIs = m.RedirectURIs
 	c.LogoutURIs = m.LogoutURIs
+	m.checkImplicitRedirects(c.Type, &found)
 	c.Grants = m.grants(c.Grants, &found)
 	c.Scopes = m.scopes(c.Scopes, &found)
 	c.Metadata = m.Metadata
 	c.IDTokenAlg = cmp.Or(m.IDTokenAlg, c.Profile.idTokenAlg())
 	return found.err()
+}
+
+// checkImplicitRedirects reports the redirect URIs that a web client may not have if its authorization
+// responses contain tokens: they must be https, and not localhost (OpenID Connect Dynamic Client
+// Registration, section 2, application_type).
+func (m ClientMetadata) checkImplicitRedirects(kind ClientType, found *problems) {
+	if kind == Native || !slices.ContainsFunc(m.ResponseTypes, containsTokens) {
+		return
+	}
+	for _, uri := range m.RedirectURIs {
+		if !strings.HasPrefix(strings.ToLower(uri), "https:") || hostOf(uri) == "localhost" {
+			found.add("redirect_uri", "%q must be https, and not localhost, because the responses contain tokens", uri)
+		}
+	}
 }
 
 // clientType returns the type of client that m describes. A client without authentication counts as

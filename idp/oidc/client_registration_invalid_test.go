@@ -81,6 +81,35 @@ func TestRegisterInvalid(t *testing.T) {
 	wantDescription(t, "a response type without its grant type", got, "grant_types")
 }
 
+// TestRegisterImplicit shows that a web client whose responses contain tokens needs redirect URIs
+// with https that are not on localhost. Other clients may have such URIs.
+func TestRegisterImplicit(t *testing.T) {
+	w := newWorld(t)
+	token := w.initialToken()
+	implicit := metadata{"response_types": []string{"id_token"}}
+	native := metadata{"response_types": []string{"id_token"}, "application_type": "native"}
+	for _, tt := range []struct {
+		uri        string
+		more       metadata
+		wantStatus int
+	}{
+		{uri: callback, more: implicit, wantStatus: http.StatusCreated},
+		{uri: "http://127.0.0.1:3000/cb", more: implicit, wantStatus: http.StatusBadRequest},
+		{uri: "https://localhost:3000/cb", more: implicit, wantStatus: http.StatusBadRequest},
+		{uri: "http://localhost:3000/cb", more: native, wantStatus: http.StatusCreated},
+		{uri: "http://localhost:3000/cb", more: nil, wantStatus: http.StatusCreated},
+	} {
+		name := fmt.Sprintf("%s with %v", tt.uri, tt.more)
+		m := appMetadata(tt.more)
+		m["redirect_uris"] = []string{tt.uri}
+		got := w.send("POST", registerPath, token, m)
+		wantStatus(t, name, got, tt.wantStatus)
+		if tt.wantStatus == http.StatusBadRequest {
+			wantError(t, name, got, "invalid_redirect_uri")
+		}
+	}
+}
+
 // wantDescription checks that the error_description in a response names a member.
 func wantDescription(t *testing.T, name string, got reply, member string) {
 	t.Helper()
