@@ -172,7 +172,7 @@ var (
 	ErrRefused = problem.New(problem.Invalid, "passkey_refused",
 		"This passkey could not be verified. Try it again, or sign in another way.")
 	ErrCloned = problem.New(problem.Invalid, "passkey_cloned",
-		"This passkey seems to have been copied, so it is no longer accepted. Sign in another way, then "+
+		"This passkey seems to have been copied, so it was not accepted. Sign in another way, then "+
 			"remove it from your account.")
 	ErrKnown = problem.New(problem.Invalid, "passkey_known", "This passkey is already in use.")
 	ErrNone  = problem.New(problem.Invalid, "no_passkeys",
