@@ -261,7 +261,8 @@ type Metadata struct {
 	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
 	RequireACR  string      `json:"require_acr,omitempty"`                  // class that its logins need; "" means any
 
-	// These are the defaults for authorization requests without these parameters.
+	// These are the defaults for authorization requests without these parameters, and for the requests
+	// of devices, which cannot have them.
 	DefaultMaxAge   *int64   `json:"default_max_age,omitempty"` // in seconds
 	DefaultACR      []string `json:"default_acr_values,omitempty"`
 	RequireAuthTime bool     `json:"require_auth_time,omitempty"` // whether every ID token contains auth_time

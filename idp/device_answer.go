@@ -39,15 +39,19 @@ func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a Au
 	}
 
 	// Always ask for consent, because the device may belong to someone other than the person who
-	// typed the code (RFC 8628, section 5.4).
-	return AuthRequest{
+	// typed the code (RFC 8628, section 5.4). Devices cannot limit the age or the class of the login,
+	// so the defaults of the client apply.
+	a = AuthRequest{
 		ID:       randomToken(),
 		ClientID: d.ClientID,
 		Device:   string(id),
 		Scope:    d.Scope,
 		Prompt:   []string{"consent"},
+		MaxAge:   c.DefaultMaxAge,
 		Created:  ds.Now(),
-	}, c, nil
+	}
+	a.wantACR(c.DefaultACR)
+	return a, c, nil
 }
 
 // findWaiting finds a device whose request has not been answered yet.

@@ -53,6 +53,27 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 	}
 }
 
+// TestDeviceDefaults shows that the default maximum age and class of a client also apply to the logins
+// with which people sign in a device.
+func TestDeviceDefaults(t *testing.T) {
+	w := newWorld(t)
+	c := w.tv()
+	c.DefaultMaxAge = new(int64(60))
+	must(t, w.rewrite(c))
+	b := w.newBrowser()
+	b.confirmation(w.newDevice(c))
+	wantText(t, "a recent login", b.enter(w.newDevice(c).userCode), `id="device-warning"`)
+	w.pass(2 * time.Minute)
+	page := b.enter(w.newDevice(c).userCode)
+	wantText(t, "an old login", page, `id="login-submit"`)
+	page = b.logIn(page, email, secret)
+	wantText(t, "after a new login", b.consent(page, "allow"), `id="device-done"`)
+
+	c.DefaultACR = []string{"2"}
+	must(t, w.rewrite(c))
+	wantText(t, "a login with one factor", b.enter(w.newDevice(c).userCode), "Set up a second factor")
+}
+
 // TestDeviceConfirmation shows that a confirmation page works only for the browser and the login in
 // which the code was entered.
 func TestDeviceConfirmation(t *testing.T) {
