@@ -215,8 +215,8 @@ func (us *Upstreams) logInUnlinked(ctx context.Context, u Upstream, id Identity,
 }
 
 // register creates a subscriber for an identity, and its first login. It also does so if the browser
-// disconnects. Otherwise, a subscriber without a link could remain, and nobody could sign in as this
-// subscriber.
+// disconnects, and deletes the subscriber if the link cannot be stored. Otherwise, a subscriber without
+// a link could remain, and nobody could sign in as this subscriber.
 func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	if err := us.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, from.Network); err != nil {
 		return Login{}, err
@@ -235,8 +235,8 @@ func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from
 		return Login{}, err
 	}
 
-	if err := us.link(ctx, u, id, sub.ID); err != nil {
-		return Login{}, err
+	if err := us.link(ctx, u, id, sub.ID); err != nil { // the person can then try again
+		return Login{}, errors.Join(err, us.Fabric.Subscribers.Delete(ctx, u.ProjectID, sub.ID))
 	}
 	us.Observe("registered")
 	from.known = true

@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/store"
 )
 
@@ -187,6 +189,35 @@ func TestUpstreamSignUpAfterHangUp(t *testing.T) {
 	_, err := idp.New(node).Upstreams.LogIn(ctx, f.u, identity, idp.Visitor{})
 	must(t, err)
 	_, err = f.rows.FindUpstreamLink(t.Context(), f.u.ID, identity.Issuer, identity.Subject)
+	must(t, err)
+}
+
+// failingLinks fails to create links.
+type failingLinks struct{ *store.Store }
+
+func (failingLinks) CreateUpstreamLink(context.Context, idp.UpstreamLink) error {
+	return problem.New(problem.Unavailable, "unavailable", "the database is down")
+}
+
+// TestUpstreamSignUpAgain shows that a person can sign up again if the link of the first account could
+// not be stored. The first account does not keep the email address.
+func TestUpstreamSignUpAgain(t *testing.T) {
+	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = new(true) })
+	f.openRegistration()
+	node := f.idp.Config
+	node.Store.Upstreams = failingLinks{f.rows}
+	identity := idp.Identity{
+		UpstreamID: f.u.ID,
+		Issuer:     f.u.Issuer,
+		Subject:    "new",
+		Email:      "new@example.com",
+		Verified:   true,
+	}
+	_, err := idp.New(node).Upstreams.LogIn(t.Context(), f.u, identity, idp.Visitor{})
+	if !errors.Is(err, problem.Unavailable) {
+		t.Errorf("signing up while links cannot be stored: %v, want Unavailable", err)
+	}
+	_, err = f.idp.Upstreams.LogIn(t.Context(), f.u, identity, idp.Visitor{})
 	must(t, err)
 }
 
