@@ -77,11 +77,17 @@ func (c *Client) checkFrontchannel(found *problems) {
 	found.add(param, "%q must have the scheme, host and port of a redirect URI", uri)
 }
 
-// originOf returns the scheme, host and port of an http or https URI, or "" for any other URI.
+// originOf returns the origin of an http or https URI in the form that browsers use: its scheme, its
+// host in lower case, and its port unless it is the default one (RFC 6454, sections 4 and 6.1). It
+// returns "" for any other URI.
 func originOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return ""
 	}
-	return u.Scheme + "://" + u.Host
+	host := strings.TrimSuffix(strings.ToLower(u.Host), ":")
+	if u.Scheme == "https" {
+		return "https://" + strings.TrimSuffix(host, ":443")
+	}
+	return "http://" + strings.TrimSuffix(host, ":80")
 }

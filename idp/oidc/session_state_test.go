@@ -65,6 +65,26 @@ func TestSessionState(t *testing.T) {
 	}
 }
 
+// TestSessionStateOrigin shows that the session_state holds for the origin that browsers report for
+// the page at a redirect URI, however the URI is written.
+func TestSessionStateOrigin(t *testing.T) {
+	w := newWorld(t)
+	for uri, origin := range map[string]string{
+		"https://App.Example:443/cb":  "https://app.example",
+		"https://app.example:/cb":     "https://app.example",
+		"https://app.example:8443/cb": "https://app.example:8443",
+		"http://localhost:80/cb":      "http://localhost",
+		"http://[::1]:443/cb":         "http://[::1]:443",
+	} {
+		c, _ := w.client(func(n *idp.Client) { n.RedirectURIs = []string{uri} })
+		b := w.newBrowser()
+		state := b.logIn(b.authorize(request(c)), email, secret).param("session_state")
+		if !isUnchanged(c.ID, origin, b.browserState(), state) {
+			t.Errorf("%s: the session_state %q does not hold for the origin %s", uri, state, origin)
+		}
+	}
+}
+
 // TestNoSessionState shows which responses have no session_state.
 func TestNoSessionState(t *testing.T) {
 	w := newWorld(t)
