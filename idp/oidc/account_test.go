@@ -64,7 +64,9 @@ func TestAccountData(t *testing.T) {
 		wantText(t, "a download", got, email)
 		wantNoText(t, "a download", got, "password_hash")
 	}
-	wantStatus(t, "the seventh download", b.onPage(page, "/account/data"), http.StatusTooManyRequests)
+	seventh := b.onPage(page, "/account/data")
+	wantStatus(t, "the seventh download", seventh, http.StatusTooManyRequests)
+	wantText(t, "the seventh download", seventh, "Too many requests", "Wait 10 minutes, then try again.")
 }
 
 // TestAccountCalls shows that people see in their account whether their calls are recorded.

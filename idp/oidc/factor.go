@@ -295,6 +295,10 @@ func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	// Count first, because each refused passkey writes an audit event.
 	from := si.visitor(r)
 	counted, err := si.Attempts.CountPasskey(r.Context(), from)
+	if errors.Is(err, problem.RateLimited) {
+		page := templates.Login{Email: req.LoginHint, PasskeyError: si.throttled(w, r, problem.First(err))}
+		return si.loginPage(w, r, c, req, page, http.StatusTooManyRequests)
+	}
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,8 @@ func newPages(shared *core, c Config, public *url.URL) *pages {
 	}
 }
 
-// A shown is an error that is shown on its own page. The texts of the page are message keys.
+// A shown is an error that is shown on its own page. The texts of the page are message keys, or texts
+// in the language of the page.
 type shown struct {
 	status int
 	page   templates.Error
@@ -150,9 +151,13 @@ func (pg *pages) errorPage(w http.ResponseWriter, r *http.Request, err error) *s
 		}
 	}
 	web.RetryAfter(w, p)
-	status := http.StatusServiceUnavailable
-	if p.Kind == problem.RateLimited {
-		status = http.StatusTooManyRequests
+	busy := templates.Error{Title: "error.busy", Text: "error.busy-text"}
+	if p.Kind != problem.RateLimited {
+		return &shown{status: http.StatusServiceUnavailable, page: busy}
 	}
-	return &shown{status: status, page: templates.Error{Title: "error.busy", Text: "error.busy-text"}}
+	if p.RetryAfter > time.Minute {
+		wait := pg.words(r).Say("error.throttled-text", "Count", minutesIn(p.RetryAfter))
+		busy = templates.Error{Title: "error.throttled", Text: wait}
+	}
+	return &shown{status: http.StatusTooManyRequests, page: busy}
 }

@@ -122,7 +122,9 @@ func TestPasskeysAreCounted(t *testing.T) {
 	for range 2 {
 		wantStatus(t, "a refused passkey", b.logInByPasskey(page, "{}"), http.StatusUnprocessableEntity)
 	}
-	wantStatus(t, "one attempt too many", b.logInByPasskey(page, "{}"), http.StatusTooManyRequests)
+	got := b.logInByPasskey(page, "{}")
+	wantStatus(t, "one attempt too many", got, http.StatusTooManyRequests)
+	wantText(t, "one attempt too many", got, "Too many attempts. Wait until", `id="password"`)
 }
 
 // TestSecondPasskeysAreCounted shows that refused passkeys also count as second factors. A right

@@ -15,6 +15,8 @@ import (
 func (pg *pages) throttled(w http.ResponseWriter, r *http.Request, p *problem.Error) string {
 	web.RetryAfter(w, p)
 	until := pg.Now().Add(p.RetryAfter + time.Minute - time.Nanosecond).UTC().Truncate(time.Minute)
-	minutes := max(1, int(math.Ceil(p.RetryAfter.Minutes())))
-	return pg.words(r).Say("login.throttled", "Time", until.Format("15:04"), "Count", minutes)
+	return pg.words(r).Say("login.throttled", "Time", until.Format("15:04"), "Count", minutesIn(p.RetryAfter))
 }
+
+// minutesIn returns how many minutes a person must wait, rounded up.
+func minutesIn(wait time.Duration) int { return max(1, int(math.Ceil(wait.Minutes()))) }
