@@ -73,7 +73,11 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 		return "", 0, oauth("invalid_request", "redirect_uri is not one of those registered for the client")
 	}
 	src.pushed = rand.Text()
-	if _, err := rs.Parse(c, v, src); err != nil {
+	req, err := rs.Parse(c, v, src)
+	if err != nil {
+		return "", 0, err
+	}
+	if err := rs.CheckCreate(ctx, c, req); err != nil {
 		return "", 0, err
 	}
 

@@ -128,6 +128,7 @@ func TestPushErrors(t *testing.T) {
 		"the method plain":            {request(c, "code_challenge_method", "plain"), "invalid_request"},
 		"no scope":                    {request(c, "scope", ""), "invalid_scope"},
 		"an unknown response type":    {request(c, "response_type", "code none"), "unsupported_response_type"},
+		"prompt=create":               {request(c, "prompt", "create"), "invalid_request"},
 		"an unsigned request object":  {request(c, "request", "eyJhbGciOiJub25lIn0.e30."), "request_not_supported"},
 		"no credentials":              {request(confidential), "invalid_client"},
 		"a wrong secret":              {request(confidential, "client_secret", clientSecret+"x"), "invalid_client"},
