@@ -215,8 +215,10 @@ func (d *dialog) end(c calls.Cause) {
 func (d *dialog) bye(c calls.Cause) {
 	d.sendBYE(c, nil, func(answer *sip.Response) {
 		if h, ok := d.answerFor(answer, sip.BYE); ok {
-			d.sendBYE(c, h, func(*sip.Response) {})
+			d.sendBYE(c, h, d.logDenial)
+			return
 		}
+		d.logDenial(answer)
 	})
 }
 

@@ -132,6 +132,19 @@ func (d *dialog) reauthorize(r *sip.Response) bool {
 	return true
 }
 
+// logDenial logs that a gateway denies a request. Most often, it does not accept the password, which
+// only the operator can correct. The response r is nil if the gateway did not answer.
+func (d *dialog) logDenial(r *sip.Response) {
+	if d.gateway == nil || r == nil {
+		return
+	}
+	switch r.StatusCode {
+	case 401, 403, 407:
+		d.server.log.Warn("a SIP gateway denies a request", "gateway_id", d.gateway.ID, "host",
+			addressOfGateway(*d.gateway), "leg_id", d.leg, "method", r.CSeq().MethodName, "status", r.StatusCode)
+	}
+}
+
 // answerFor returns the header with the gateway's credentials if the response r requests them. ok is
 // false if r is nil or no challenge. ok is also false in calls from a gateway, because they may come
 // from addresses other than that of the gateway's host.

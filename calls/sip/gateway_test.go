@@ -56,7 +56,7 @@ func TestCallThroughGateway(t *testing.T) {
 }
 
 // TestGatewayRefuses shows that the server sends the gateway's credentials only once in response to
-// challenges, and that the caller learns that the gateway refused the call.
+// challenges, and that the caller learns that the gateway refused the call. The log has the reason.
 func TestGatewayRefuses(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -68,6 +68,7 @@ func TestGatewayRefuses(t *testing.T) {
 	carrier.reply(invite, "407 No", again)
 	carrier.expect("ACK")
 	alice.send(alice.acknowledge(r, alice.expect("480")))
+	w.logs("method=INVITE status=407")
 	w.isOver()
 }
 
@@ -121,6 +122,7 @@ func TestChallengedBYE(t *testing.T) {
 	if m := carrier.next(silence); m != "" {
 		t.Errorf("after a second challenge, the gateway got\n%s\nwant nothing", m)
 	}
+	w.logs("method=BYE status=401")
 }
 
 // TestProbingGateway shows that an OPTIONS from a gateway gets an answer, whether the gateway is

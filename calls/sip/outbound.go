@@ -115,6 +115,7 @@ func (d *dialog) answered(r *sip.Response) {
 	case d.reauthorize(r):
 	default:
 		if d.finish() {
+			d.logDenial(r)
 			op, cause := failureOf(r.StatusCode)
 			d.hangUp(op, cause)
 		}
