@@ -67,6 +67,17 @@ func (r *register) bind(b binding, expires time.Duration) error {
 	return nil
 }
 
+// streamOf returns the id of the TCP connection in the binding of a contact, or "".
+func (r *register) streamOf(credential, contact string) string {
+	i := slices.IndexFunc(r.Bindings, func(b binding) bool {
+		return b.Credential == credential && b.Contact == contact
+	})
+	if i < 0 {
+		return ""
+	}
+	return r.Bindings[i].Stream
+}
+
 // limit removes the oldest matching bindings until their number is at most the parameter most.
 func (r *register) limit(most int, matches func(binding) bool) {
 	excess := -most

@@ -12,6 +12,7 @@ import (
 // A contact is a Contact header in a REGISTER.
 type contact struct {
 	uri     string
+	address sip.Uri       // the same, parsed
 	expires time.Duration // 0 removes the contact
 }
 
@@ -38,7 +39,7 @@ func contactsOf(r *sip.Request) (contacts []contact, wildcard bool, err error) {
 			return nil, true, nil
 		}
 
-		one := contact{uri: c.Address.String(), expires: general}
+		one := contact{uri: c.Address.String(), address: c.Address, expires: general}
 		if own, ok := c.Params.Get("expires"); ok {
 			one.expires = seconds(own)
 		}

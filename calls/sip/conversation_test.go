@@ -22,7 +22,13 @@ type conversation struct {
 // converse makes alice call bob, whose phone answers.
 func converse(t *testing.T, w *world) (c conversation) {
 	t.Helper()
-	c.alice, c.bob = w.newPhone("alice"), w.newPhone("bob")
+	return converseOver(t, w.newPhone("alice"), w.newPhone("bob"))
+}
+
+// converseOver is like converse, with the given phones of alice and bob.
+func converseOver(t *testing.T, alice, bob *phone) (c conversation) {
+	t.Helper()
+	c.alice, c.bob = alice, bob
 	c.bob.register()
 	var ringing message
 	c.request, ringing = c.alice.dial("bob")

@@ -25,13 +25,13 @@ type dialog struct {
 	key    dialogKey
 	leg    string       // the id of the leg
 	client calls.Client // represents the phone in package calls
-	flow   flow
-	from   sip.Header // the From header of our requests
-	uri    string     // the phone's URI in the To header of our requests
-	hosts  []string   // the names by which the phone knows this server; fixed once flow is set
+	from   sip.Header   // the From header of our requests
+	uri    string       // the phone's URI in the To header of our requests
+	hosts  []string     // the names by which the phone knows this server; fixed once flow is set
 
 	mu        sync.Mutex
 	node      string // the node that carries the call
+	flow      flow   // the path of our requests
 	remoteTag string
 	remote    sip.Uri // where our requests are sent
 	routes    []sip.Header
@@ -227,13 +227,14 @@ func (d *dialog) sendBYE(c calls.Cause, more sip.Header, handle func(*sip.Respon
 	d.mu.Lock()
 	d.seq++
 	r := d.request(sip.BYE, d.seq)
+	f := d.flow
 	d.mu.Unlock()
 	if more != nil {
 		r.AppendHeader(more)
 	}
 	r.AppendHeader(reasonOf(c))
 	r.SetBody(nil)
-	d.server.request(r, d.flow, byeEnd, handle)
+	d.server.request(r, f, byeEnd, handle)
 }
 
 // checkEvery is the interval between requests that check whether the phone in a call still

@@ -44,6 +44,7 @@ func (s *Server) handleInDialog(r *sip.Request, f flow) {
 		t.respond(response(r, 500, "Request Out of Order", nil), nil)
 		return
 	}
+	d.follow(f)
 
 	switch r.Method {
 	case sip.INVITE, sip.UPDATE:
@@ -90,7 +91,7 @@ func (d *dialog) byPhone() {
 // update handles a re-INVITE or an UPDATE. With these, a phone holds or resumes the call, or moves
 // to another port. A re-INVITE without a description gets a late offer.
 func (d *dialog) update(r *sip.Request, t *serverTx) {
-	contact := d.server.contactFor(d.flow)
+	contact := d.server.contactFor(d.path())
 	offer := string(r.Body())
 	isLate := r.Method == sip.INVITE && offer == ""
 	switch {

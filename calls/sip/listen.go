@@ -42,6 +42,9 @@ func (f flow) network() string {
 // isSecure reports whether messages on the path are encrypted.
 func (f flow) isSecure() bool { return f.tcp != nil && f.tcp.isTLS() }
 
+// hasEnded reports whether the path was a TCP connection that has been closed.
+func (f flow) hasEnded() bool { return f.tcp != nil && f.tcp.isClosed() }
+
 // write sends a message without waiting. If the message cannot be sent, it is repeated later, or
 // its transaction times out.
 func (f flow) write(b []byte) {
@@ -199,6 +202,16 @@ func (t *stream) close() {
 		close(t.done)
 		_ = t.conn.Close() // the phone notices either way
 	})
+}
+
+// isClosed reports whether the connection has been closed.
+func (t *stream) isClosed() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // write sends queued messages until the connection is closed.

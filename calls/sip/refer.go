@@ -71,7 +71,7 @@ func (d *dialog) refer(r *sip.Request, t *serverTx) {
 		t.respond(response(r, 491, "Request Pending", nil), nil)
 		return
 	}
-	t.respond(response(r, 202, "Accepted", nil, d.server.contactFor(d.flow)), nil)
+	t.respond(response(r, 202, "Accepted", nil, d.server.contactFor(d.path())), nil)
 	d.notify(100, "Trying")
 	if _, err := d.doAs(c.client, calls.Command{Op: calls.TransferTo, To: c.to}); err != nil {
 		d.notify(d.server.transferRefusal(err))

@@ -198,12 +198,15 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 	}
 
 	secret := session.Digest(c.Secrets)
+	var former []string // the connections in the bindings that this request renews
 	reg, err := s.changeRegister(ctx, c, func(reg *register) error {
+		former = nil
 		reg.Bindings = slices.DeleteFunc(reg.Bindings, func(b binding) bool {
 			// Bindings from before the password changed are removed, too.
 			return b.Credential == c.ID && (wildcard || b.Secret != secret)
 		})
 		for _, contact := range contacts {
+			former = append(former, reg.streamOf(c.ID, contact.uri))
 			if err := reg.bind(s.newBinding(r, f, c, contact), contact.expires); err != nil {
 				return err
 			}
@@ -225,6 +228,9 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 	}
 	if f.udp != nil && longest > 0 {
 		s.keepOpen(f.remote, time.Now().Add(longest))
+	}
+	if f.tcp != nil && longest > 0 {
+		s.reconnect(c, f, contacts, former)
 	}
 	return response(r, 200, "OK", nil, reg.headers(c.ID)...)
 }

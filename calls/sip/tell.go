@@ -44,7 +44,7 @@ func (d *dialog) tell(e calls.Event) {
 	switch e.Kind {
 	case calls.StateChanged:
 		if e.State == calls.Ringing && d.received != nil {
-			d.received.respond(response(d.invite, 180, "Ringing", nil, d.server.contactFor(d.flow)), nil)
+			d.received.respond(response(d.invite, 180, "Ringing", nil, d.server.contactFor(d.path())), nil)
 		}
 	case calls.Answered:
 		d.tellAnswered()
@@ -65,7 +65,7 @@ func (d *dialog) tellAnswered() {
 	sdp := d.sdp
 	d.mu.Unlock()
 	if wanted {
-		accepted := response(d.invite, 200, "OK", []byte(sdp), d.server.contactFor(d.flow), allow, userAgent)
+		accepted := response(d.invite, 200, "OK", []byte(sdp), d.server.contactFor(d.path()), allow, userAgent)
 		d.received.respond(accepted, d.unacknowledged)
 	}
 }
