@@ -210,9 +210,27 @@ func (d *dialog) end(c calls.Cause) {
 	}
 }
 
-// bye sends the phone a BYE. If a gateway that was called requests credentials, bye sends it another
-// BYE.
+// bye sends the phone a BYE. If the connection to a gateway has been closed, bye opens another one,
+// because the gateway would otherwise keep the call (RFC 3261, section 18.1.1).
 func (d *dialog) bye(c calls.Cause) {
+	if d.gateway == nil || !d.path().hasEnded() {
+		d.authorizedBYE(c)
+		return
+	}
+	go func() {
+		defer d.server.recoverPanic()
+		if err := d.reopen(); err != nil {
+			d.server.log.Warn("ending a call at a SIP gateway",
+				"gateway_id", d.gateway.ID, "leg_id", d.leg, "error", err)
+			return
+		}
+		d.authorizedBYE(c)
+	}()
+}
+
+// authorizedBYE sends a BYE. If a gateway that was called requests credentials, authorizedBYE sends
+// it another BYE.
+func (d *dialog) authorizedBYE(c calls.Cause) {
 	d.sendBYE(c, nil, func(answer *sip.Response) {
 		if h, ok := d.answerFor(answer, sip.BYE); ok {
 			d.sendBYE(c, h, d.logDenial)

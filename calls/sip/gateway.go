@@ -88,6 +88,32 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 	return nil
 }
 
+// reopen opens another connection to the gateway of a call whose connection has been closed.
+func (d *dialog) reopen() error {
+	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
+	defer cancel()
+	former := d.path()
+	at := former.remote
+	var err error
+	if d.received != nil { // the gateway had opened the connection, from a port that does not listen
+		at, err = trunks{d.server}.resolve(ctx, *d.gateway)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := trunks{d.server}.flowTo(ctx, *d.gateway, at)
+	if err != nil {
+		return err
+	}
+	if former.isSecure() && !f.isSecure() {
+		return errEncryption
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.flow = f
+	return nil
+}
+
 // callerFor returns the user in the From header of a call. The header never contains the caller's
 // name.
 func callerFor(g fabric.Gateway, from calls.Party) string {

@@ -1,9 +1,12 @@
 package sip_test
 
 import (
+	"encoding/json"
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/selvage/selvage/fabric"
 )
 
 // TestReconnectedPhone shows that a phone that reconnects during a call gets the requests of the call
@@ -37,10 +40,43 @@ func TestReconnectedPhone(t *testing.T) {
 			former := c.bob.conn
 			c.bob.overTCP()
 			reconnect(c, former)
+
 			c.alice.send(c.alice.write(c.alice.inDialog("BYE", c.answered), ""))
 			c.alice.expect("200")
 			c.bob.respond(c.bob.expect("BYE"), "200 OK", "")
 			w.isOver()
 		})
 	}
+}
+
+// TestReconnectedGateway shows that a gateway that has closed its connection gets the BYE of a call
+// over another connection. Otherwise, it would keep the call.
+func TestReconnectedGateway(t *testing.T) {
+	w := newWorld(t)
+	w.permit(fabric.OutboundOn, "+49")
+	carrier := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { _ = carrier.Close() })
+	w.newCarrier(map[string]json.RawMessage{
+		"transport": quoted("tcp"),
+		"uri":       quoted("trunk@" + carrier.Addr().String()),
+	})
+	alice, trunk := w.newPhone("alice"), w.newPhone("carrier")
+	if _, m := alice.dial("+4930123456"); m.kind() != "180" {
+		t.Fatalf("calling a number returned\n%s\nwant 180", m)
+	}
+
+	trunk.conn = must[net.Conn](t)(carrier.Accept())
+	trunk.respond(trunk.expect("INVITE"), "200 OK", trunk.offer("sendrecv"))
+	trunk.expect("ACK")
+	answered := alice.expect("200")
+	alice.acks(answered, alice.seq)
+
+	_ = trunk.conn.Close()
+	eventually(t, "the connection to end", func() bool { return w.server.Stats().Streams == 0 })
+	alice.send(alice.write(alice.inDialog("BYE", answered), ""))
+	alice.expect("200")
+	trunk.conn = must[net.Conn](t)(carrier.Accept())
+	t.Cleanup(func() { _ = trunk.conn.Close() })
+	trunk.respond(trunk.expect("BYE"), "200 OK", "")
+	w.isOver()
 }
