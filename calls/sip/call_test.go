@@ -420,17 +420,24 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestRepeatedAnswer shows that an answer is repeated until the phone acknowledges it.
+// TestRepeatedAnswer shows that an answer is repeated until the phone acknowledges it, over TCP, too.
 func TestRepeatedAnswer(t *testing.T) {
-	w := newWorld(t)
-	p := w.newPhone("alice")
-	_, m := p.dial("echo")
-	if m.kind() != "200" {
-		t.Fatalf("calling echo returned\n%s\nwant 200", m)
-	}
-	p.seen = map[string]bool{}
-	if again := p.expect("200"); again != m {
-		t.Errorf("the repeated answer is\n%s\nwant\n%s", again, m)
+	for _, transport := range []string{"udp", "tcp"} {
+		t.Run(transport, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.newPhone("alice")
+			if transport == "tcp" {
+				p.overTCP()
+			}
+			_, m := p.dial("echo")
+			if m.kind() != "200" {
+				t.Fatalf("calling echo returned\n%s\nwant 200", m)
+			}
+			p.seen = map[string]bool{}
+			if again := p.expect("200"); again != m {
+				t.Errorf("the repeated answer is\n%s\nwant\n%s", again, m)
+			}
+		})
 	}
 }
 

@@ -177,7 +177,9 @@ func (t *serverTx) tick() {
 	}
 	defer t.mu.Unlock()
 
-	if t.flow.udp != nil {
+	// A 200 is repeated over TCP, too, because a proxy may have passed it on over UDP (RFC 3261,
+	// section 13.3.1.4).
+	if t.flow.udp != nil || !t.refused {
 		t.flow.write(t.last)
 	}
 	t.pause = min(2*t.pause, timerT2)
