@@ -120,15 +120,28 @@ func (s *Server) handle(r *sip.Request, f flow) {
 		s.handleOnce(r, f, func() { s.handleRegister(ctx, r, f) })
 	case r.Method == sip.INVITE:
 		s.handleOnce(r, f, func() { s.handleInvite(ctx, r, f) })
-	case r.Method == sip.OPTIONS && s.mayProbe(f):
-		s.reply(r, f, 200, "OK", allow)
+	case s.answersTo(f):
+		s.answerOutside(r, f)
 	}
 }
 
-// mayProbe reports whether the sender of an OPTIONS outside a call gets an answer. This is the case
-// for registered phones and for gateways. Many gateways send no calls to a server that does not
-// answer.
-func (s *Server) mayProbe(f flow) bool {
+// answerOutside answers a request outside a call that the server does not carry out. Phones send, for
+// example, SUBSCRIBE, and repeat it if they get no answer.
+func (s *Server) answerOutside(r *sip.Request, f flow) {
+	switch r.Method {
+	case sip.OPTIONS:
+		s.reply(r, f, 200, "OK", allow)
+	case sip.BYE, sip.INFO, sip.UPDATE, sip.REFER:
+		s.reply(r, f, 481, "Call/Transaction Does Not Exist")
+	default:
+		s.reply(r, f, 405, "Method Not Allowed", allow)
+	}
+}
+
+// answersTo reports whether the sender of a request outside a call gets an answer without
+// authentication. This is the case for registered phones and for gateways. Many gateways send no
+// calls to a server that does not answer OPTIONS.
+func (s *Server) answersTo(f flow) bool {
 	if s.isRegistered(f) {
 		return true
 	}

@@ -317,6 +317,25 @@ func TestMovedPhone(t *testing.T) {
 	p.expect("200")
 }
 
+// TestOtherRequests shows that requests outside calls that the server does not carry out get an answer
+// if they come from a registered phone, which would otherwise repeat them. Strangers get no answer.
+func TestOtherRequests(t *testing.T) {
+	w := newWorld(t)
+	p, stranger := w.newPhone("alice"), w.newPhone("stranger")
+	p.register()
+	for method, want := range map[string]string{"SUBSCRIBE": "405", "MESSAGE": "405", "BYE": "481", "REFER": "481"} {
+		r := request{method: method, uri: "sip:selvage.test", to: "<sip:alice@selvage.test>", from: "other"}
+		p.send(p.write(r, ""))
+		if m := p.next(deadline); m.kind() != want {
+			t.Errorf("a %s from a registered phone returned\n%s\nwant %s", method, m, want)
+		}
+		stranger.send(stranger.write(r, ""))
+	}
+	if m := stranger.next(silence); m != "" {
+		t.Errorf("a request from a stranger returned\n%s\nwant no answer", m)
+	}
+}
+
 // TestRepeatDuringAuthentication shows that a phone gets no second challenge if it repeats a request
 // while the server checks the request's credentials.
 func TestRepeatDuringAuthentication(t *testing.T) {
