@@ -107,6 +107,22 @@ func TestGonePhone(t *testing.T) {
 	w.isOver()
 }
 
+// TestUnreachablePhone shows that a phone that did not respond to an OPTIONS in time gets a BYE.
+func TestUnreachablePhone(t *testing.T) {
+	w := newWorld(t)
+	c := converse(t, w)
+	now := time.Now()
+	w.server.CheckDialogs(now)
+	w.server.CheckDialogs(now.Add(time.Minute))
+	c.alice.respond(c.alice.expect("OPTIONS"), "200 OK", "")
+	c.bob.respond(c.bob.expect("OPTIONS"), "408 Request Timeout", "")
+	bye := c.bob.expect("BYE")
+	c.bob.hasReason(bye, "cause=102")
+	c.bob.respond(bye, "200 OK", "")
+	c.alice.respond(c.alice.expect("BYE"), "200 OK", "")
+	w.isOver()
+}
+
 // TestManyUpdates shows that a phone that renegotiates its media too often gets an error and must
 // wait.
 func TestManyUpdates(t *testing.T) {

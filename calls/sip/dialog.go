@@ -270,7 +270,8 @@ func (s *Server) checkDialogs(now time.Time) {
 }
 
 // check sends the phone an OPTIONS, unless it sent one within checkEvery. If no response arrives,
-// or the phone does not know the call, the call ends.
+// or the phone does not know the call, the call ends. A phone that did not respond gets a BYE, because
+// only some messages may have been lost (RFC 3261, section 12.2.1.2).
 func (d *dialog) check(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -291,9 +292,13 @@ func (d *dialog) check(now time.Time) {
 		if d.gateway != nil { // some carriers drop OPTIONS; missing media ends their calls
 			lost = answer != nil && answer.StatusCode == 481
 		}
-		if lost && d.finish() {
-			d.hangUp(calls.Hangup, calls.NormalClearing)
+		if !lost || !d.finish() {
+			return
 		}
+		if answer == nil || answer.StatusCode == 408 {
+			d.bye(calls.RecoveryTimeout)
+		}
+		d.hangUp(calls.Hangup, calls.NormalClearing)
 	})
 }
 
