@@ -123,6 +123,32 @@ func TestUnreachablePhone(t *testing.T) {
 	w.isOver()
 }
 
+// TestMovedByUpdate shows that the requests of a call go to the contact in the phone's latest UPDATE,
+// with or without a description.
+func TestMovedByUpdate(t *testing.T) {
+	w := newWorld(t)
+	c := converse(t, w)
+	now := time.Now()
+	w.server.CheckDialogs(now)
+	for contact, r := range map[string]request{
+		"first@127.0.0.1":  c.alice.inDialog("UPDATE", c.answered),
+		"second@127.0.0.1": c.alice.inDialog("UPDATE", c.answered).with(sdpType, c.alice.offer("sendrecv")),
+	} {
+		text := c.alice.write(r, "")
+		own := message(text).header("Contact")[0]
+		c.alice.send(strings.Replace(text, own, "<sip:"+contact+">", 1))
+		c.alice.expect("200")
+		now = now.Add(time.Minute)
+		w.server.CheckDialogs(now)
+		c.bob.respond(c.bob.expect("OPTIONS"), "200 OK", "")
+		m := c.alice.expect("OPTIONS")
+		if !strings.HasPrefix(string(m), "OPTIONS sip:"+contact+" ") {
+			t.Errorf("after an UPDATE with the contact %s, the phone got\n%s\nwant a request to it", contact, m)
+		}
+		c.alice.respond(m, "200 OK", "")
+	}
+}
+
 // TestManyUpdates shows that a phone that renegotiates its media too often gets an error and must
 // wait.
 func TestManyUpdates(t *testing.T) {

@@ -98,7 +98,8 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 	case !d.updates.Allow(): // RFC 3261, section 14.2
 		t.respond(response(r, 500, "Too Many Updates", nil, sip.NewHeader("Retry-After", "1")), nil)
 		return
-	case r.Method == sip.UPDATE && len(r.Body()) == 0: // only renews the session (RFC 4028)
+	case r.Method == sip.UPDATE && len(r.Body()) == 0: // renews the session (RFC 4028), or moves the phone
+		d.retarget(r)
 		t.respond(response(r, 200, "OK", nil, contact), nil)
 		return
 	case isLate:
@@ -113,10 +114,8 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
 		return
 	}
+	d.retarget(r)
 	d.mu.Lock()
-	if c := contactOf(r); c != nil {
-		d.remote = c.Address
-	}
 	d.theirs = offer
 	if r.Method == sip.INVITE {
 		d.reTx = t
@@ -126,6 +125,15 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 	}
 	d.mu.Unlock()
 	t.respond(response(r, 200, "OK", []byte(reply.SDP), contact, allow), nil)
+}
+
+// retarget makes later requests go to the contact in r, if there is one (RFC 3261, section 12.2.2).
+func (d *dialog) retarget(r *sip.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c := contactOf(r); c != nil {
+		d.remote = c.Address
+	}
 }
 
 // info handles a digit that a phone sends in an INFO instead of over RTP.
