@@ -34,7 +34,7 @@ func TestCallThroughGateway(t *testing.T) {
 		challenge+"nonce=\"def\", algorithm=SHA-256, qop=\"auth,auth-int\", opaque=\"o\"\r\n")
 	carrier.checkAuthorization(invite)
 	carrier.respond(invite, "200 OK", carrier.offer("sendrecv"))
-	carrier.expect("ACK")
+	carrier.checkAuthorization(carrier.expect("ACK")) // the credentials of the INVITE
 
 	answered := alice.expect("200")
 	alice.acks(answered, alice.seq)

@@ -170,6 +170,7 @@ func (d *dialog) accept(r *sip.Response) {
 	}
 
 	ack := d.request(sip.ACK, d.invite.CSeq().SeqNo)
+	copyHeaders(d.invite, ack, "authorization", "proxy-authorization") // RFC 3261, section 13.2.2.4
 	ack.SetBody(nil)
 	d.flow.write([]byte(ack.String()))
 	d.mu.Unlock()
