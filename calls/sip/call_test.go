@@ -462,6 +462,23 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// TestRepeatedBYE shows that a BYE is repeated until its final response arrives, also after a 100.
+func TestRepeatedBYE(t *testing.T) {
+	w := newWorld(t)
+	c := converse(t, w)
+	c.alice.send(c.alice.write(c.alice.inDialog("BYE", c.answered), ""))
+	c.alice.expect("200")
+	bye := c.bob.expect("BYE")
+	c.bob.respond(bye, "100 Trying", "")
+	for range 2 { // the server may have sent the first of them before it got the response
+		c.bob.seen = map[string]bool{}
+		if again := c.bob.expect("BYE"); again != bye {
+			t.Errorf("the repeated BYE is\n%s\nwant\n%s", again, bye)
+		}
+	}
+	c.bob.respond(bye, "200 OK", "")
+}
+
 // TestRepeatedAnswer shows that an answer is repeated until the phone acknowledges it, over TCP, too.
 func TestRepeatedAnswer(t *testing.T) {
 	for _, transport := range []string{"udp", "tcp"} {

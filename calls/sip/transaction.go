@@ -274,8 +274,8 @@ func sentKeyOf(r *sip.Request) sentKey {
 	return sentKey{branch, r.Method}
 }
 
-// A clientTx is the transaction of a sent request. Over UDP, it repeats the request until a
-// response arrives.
+// A clientTx is the transaction of a sent request. Over UDP, it repeats an INVITE until a response
+// arrives, and any other request until a final response arrives (RFC 3261, section 17.1.2.2).
 type clientTx struct {
 	server  *Server
 	request *sip.Request
@@ -336,7 +336,8 @@ func (t *clientTx) tick() {
 	}
 	defer t.mu.Unlock()
 
-	if t.flow.udp != nil && !t.provisional {
+	isHeard := t.provisional && t.request.IsInvite()
+	if t.flow.udp != nil && !isHeard {
 		t.flow.write(t.bytes)
 	}
 	t.pause *= 2
