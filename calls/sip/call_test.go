@@ -356,6 +356,28 @@ func TestNoAnswer(t *testing.T) {
 	bob.respond(bob.expect("CANCEL"), "200 OK", "")
 }
 
+// TestLongRinging shows that a caller gets a response every minute while the call rings.
+func TestLongRinging(t *testing.T) {
+	w := newWorld(t)
+	alice, bob := w.newPhone("alice"), w.newPhone("bob")
+	bob.register()
+	_, ringing := alice.dial("bob")
+	if ringing.kind() != "180" {
+		t.Fatalf("calling bob returned\n%s\nwant 180", ringing)
+	}
+	bob.respond(bob.expect("INVITE"), "180 Ringing", "")
+	now := time.Now()
+	w.server.CheckDialogs(now)
+	for range 2 {
+		alice.seen = map[string]bool{}
+		now = now.Add(time.Minute)
+		w.server.CheckDialogs(now)
+		if again := alice.expect("180"); again != ringing {
+			t.Errorf("the repeated response is\n%s\nwant\n%s", again, ringing)
+		}
+	}
+}
+
 // TestFirstAnswerWins shows that when one of bob's two phones answers, the other phone stops
 // ringing and receives the reason.
 func TestFirstAnswerWins(t *testing.T) {

@@ -271,18 +271,26 @@ func (s *Server) checkDialogs(now time.Time) {
 
 // check sends the phone an OPTIONS, unless it sent one within checkEvery. If no response arrives,
 // or the phone does not know the call, the call ends. A phone that did not respond gets a BYE, because
-// only some messages may have been lost (RFC 3261, section 12.2.1.2).
+// only some messages may have been lost (RFC 3261, section 12.2.1.2). To a phone whose call rings,
+// check repeats the last response, because proxies end a call after three minutes without a response
+// (RFC 3261, section 13.3.1.1).
 func (d *dialog) check(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.checked.IsZero() {
 		d.checked = now
 	}
-	if !d.confirmed || d.over || now.Sub(d.checked) < checkEvery {
+	if d.over || now.Sub(d.checked) < checkEvery {
 		return
 	}
 
 	d.checked = now
+	if !d.confirmed {
+		if d.received != nil {
+			d.received.repeat()
+		}
+		return
+	}
 	d.seq++
 	r := d.request(sip.OPTIONS, d.seq)
 	r.SetBody(nil)
