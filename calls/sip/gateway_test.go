@@ -313,6 +313,35 @@ func TestCallFromGateway(t *testing.T) {
 	}
 }
 
+// TestNumbersInURIs shows that a gateway may name phone numbers in tel URIs, and may escape the plus
+// sign.
+func TestNumbersInURIs(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
+	bob := w.newPhone("bob")
+	bob.register()
+	w.assign("+49 30 5551234", "bob")
+	for name, uris := range map[string]struct{ from, to string }{
+		"tel":     {from: "tel:+49-176-12345", to: "tel:+49305551234"},
+		"escaped": {from: "sip:%2B4917612345@isp.example", to: "sip:%2B49305551234@selvage.test"},
+	} {
+		carrier.callID = name
+		r := carrier.invitation("49305551234")
+		r.uri, r.to = uris.to, "<"+uris.to+">"
+		carrier.send(strings.Replace(carrier.write(r, ""), "sip:carrier@selvage.test", uris.from, 1))
+		carrier.expect("100")
+		carrier.expect("180")
+		invite := bob.expect("INVITE")
+		if from := invite.header("From")[0]; !strings.Contains(from, "+4917612345") {
+			t.Errorf("%s: bob's phone shows the caller %s, want +4917612345", name, from)
+		}
+		bob.respond(invite, "486 Busy Here", "")
+		bob.expect("ACK")
+		m := carrier.expect("486")
+		carrier.send(carrier.acknowledge(r, m))
+	}
+}
+
 // TestRegistersAtGateway shows that the server registers with the gateway's password, and accepts
 // calls that the gateway sends to the registered contact.
 func TestRegistersAtGateway(t *testing.T) {

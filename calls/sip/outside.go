@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -115,12 +116,12 @@ func (s outsiders) allowQuery(f flow) bool {
 // up first, and only once.
 func (s outsiders) callerFromGateway(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	registered, isOurContact := s.registeredAt(f.source(), r.Recipient.User)
-	user := r.Recipient.User
+	dialed := r.Recipient
 	if isOurContact {
-		user = r.To().Address.User // the recipient is our Contact, and does not name the number
+		dialed = r.To().Address // the recipient is our Contact, and does not name the number
 	}
 
-	number, ok := gatewayNumber(user)
+	number, ok := gatewayNumber(dialed)
 	if !ok {
 		return caller{}, false, nil
 	}
@@ -143,7 +144,7 @@ func (s outsiders) callerFromGateway(ctx context.Context, r *sip.Request, f flow
 	}
 
 	from := calls.Party{Address: "anonymous", Name: "Anonymous"}
-	if number, ok := gatewayNumber(r.From().Address.User); ok {
+	if number, ok := gatewayNumber(r.From().Address); ok {
 		from = calls.Party{Address: number, Name: number}
 	}
 	c := s.newCaller(f, to, gateway.ID, from)
@@ -153,10 +154,17 @@ func (s outsiders) callerFromGateway(ctx context.Context, r *sip.Request, f flow
 	return c, true, nil
 }
 
-// gatewayNumber returns the phone number in the user part of a gateway's URI. Many gateways omit the
-// plus sign of international numbers.
-func gatewayNumber(user string) (string, bool) {
-	user, _, _ = strings.Cut(user, ";") // parameters (RFC 3966)
+// gatewayNumber returns the phone number in a gateway's URI, which is a SIP URI or a tel URI (RFC
+// 3966). Many gateways omit the plus sign of international numbers. Some escape it.
+func gatewayNumber(u sip.Uri) (string, bool) {
+	user := u.User
+	if u.Scheme == "tel" {
+		user = u.Raw()
+	}
+	if plain, err := url.PathUnescape(user); err == nil {
+		user = plain
+	}
+	user, _, _ = strings.Cut(user, ";") // parameters
 	if number, ok := fabric.ParseNumber(user); ok {
 		return number, true
 	}
