@@ -257,6 +257,7 @@ func (l *leg) applyStep(s step) *section {
 	if result == nil || s.replace {
 		result = l.newSection(s.answer, s.port)
 	} else {
+		result.proposed = nil
 		result.setAgreed(s.answer)
 		if s.restart {
 			result.transport.restart()

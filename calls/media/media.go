@@ -75,6 +75,7 @@ func (l *leg) accept(s *section, a *sdp.Section) {
 		return
 	}
 	s.offered, s.ufrag = false, a.Ufrag
+	s.proposed = s.agreed.Codecs
 	s.setAgreed(agreed)
 	s.transport.setRemote(a)
 }

@@ -195,6 +195,32 @@ func TestPhoneAnswerRefused(t *testing.T) {
 // firstPort is the first port in tests of port ranges. The kernel does not assign ports this low.
 const firstPort = 4000
 
+// TestPhonePayloadTypes shows that a phone that answers with payload types of its own may send the
+// types of the offer or its own (RFC 3264, section 5.1), and receives its own.
+func TestPhonePayloadTypes(t *testing.T) {
+	e := newEngine(t)
+	p, caller := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
+	caller.call(e, caller.description(caller.port(), "sendrecv"))
+	leg, offer, err := e.Offer(p.watch, caller.leg, calls.Terms{Phone: loopback})
+	must(t, err)
+	p.leg = leg
+	p.take(offer)
+	own := strings.NewReplacer(" 101\r\n", " 96\r\n", "rtpmap:101 ", "rtpmap:96 ")
+	must(t, leg.Accept(own.Replace(p.description(p.port(), "sendrecv"))))
+	p.leg.Link(calls.Audio, p.leg)
+	p.echoes("hello")
+
+	for _, kind := range []uint8{101, 96} {
+		payload := fmt.Sprintf("event %d", kind)
+		waitFor(t, payload, func() bool {
+			_, err := p.conn.WriteToUDP(p.packet(kind, payload), p.to)
+			must(t, err)
+			got := p.hear(100 * time.Millisecond)
+			return got != nil && got.PayloadType == 96 && string(got.Payload) == payload
+		})
+	}
+}
+
 // withPorts makes an engine use n ports for phones, at a loopback address that only this process
 // uses.
 func withPorts(n int) func(*media.Config) {

@@ -20,6 +20,7 @@ type section struct {
 	agreed    sdp.Section // our last description of the section, without the transport
 	ufrag     string      // the client's username fragment; a new one restarts ICE
 	offered   bool        // we sent an offer, and the client has not answered yet
+	proposed  []sdp.Codec // the codecs of our offer that the client answered last, or nil
 	transport *transport  // nil if the section was rejected or closed
 
 	formats atomic.Pointer[formats]  // formats of the client's media
@@ -75,6 +76,13 @@ func (s *section) setAgreed(agreed sdp.Section) {
 			f.clock = uint32(c.Clock)
 		}
 	}
+	// The client sends the payload types of our offer. It receives those of its answer, which may
+	// differ (RFC 3264, section 5.1). Some clients send those, too.
+	for _, c := range s.proposed {
+		if _, ok := agreed.Named(c.Name); ok {
+			f.names[c.Type] = c.Name
+		}
+	}
 	s.formats.Store(f)
 	s.out.setFormat(agreed)
 }
@@ -90,11 +98,9 @@ func (s *section) routeTo(to *section) *route {
 		r.types[i] = -1
 	}
 
-	for _, c := range s.agreed.Codecs {
-		for _, d := range to.agreed.Codecs {
-			if c.Name == d.Name {
-				r.types[c.Type] = int8(d.Type)
-			}
+	for kind, name := range s.formats.Load().names {
+		if c, ok := to.agreed.Named(name); ok {
+			r.types[kind] = int8(c.Type)
 		}
 	}
 
