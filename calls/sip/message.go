@@ -66,6 +66,7 @@ func (s *Server) receive(b []byte, f flow) {
 	}
 
 	r := m.(*sip.Request)
+	f = responsePath(r.Via(), f)
 	select {
 	case s.workers <- struct{}{}:
 	default:

@@ -1,9 +1,14 @@
 package sip
 
 import (
+	"cmp"
 	"maps"
+	"math"
+	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/emiago/sipgo/sip"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
@@ -70,4 +75,21 @@ func (d *dialog) reconnect(f flow, contacts []contact, former []string) {
 	if isFormer || hasMoved {
 		d.flow = f
 	}
+}
+
+// responsePath returns the path of the responses to a request that has the top Via header v and arrived
+// over f. Some phones and gateways send UDP from another port than the one at which they listen. They
+// request no responses to the port of the request (RFC 3581), and expect them at the port in v (RFC
+// 3261, section 18.2.2). The port in v is not valid behind NAT, where the address in v differs from
+// the source.
+func responsePath(v *sip.ViaHeader, f flow) flow {
+	if f.udp == nil || v.Params.Has("rport") || v.Port < 0 || v.Port > math.MaxUint16 {
+		return f
+	}
+	host, err := netip.ParseAddr(v.Host)
+	if err != nil || host.Unmap() != f.source() {
+		return f
+	}
+	f.remote = netip.AddrPortFrom(f.source(), cmp.Or(uint16(v.Port), defaultPort))
+	return f
 }

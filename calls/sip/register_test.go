@@ -301,6 +301,38 @@ func TestSilentConnection(t *testing.T) {
 	}
 }
 
+// TestAsymmetricPhone shows that a phone that sends from another port than the one at which it listens
+// gets responses and calls at the port in its Via header. Behind NAT, it gets them at the source port.
+func TestAsymmetricPhone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		own   string // the address in the Via header
+		isNAT bool
+	}{
+		"at its port": {own: "127.0.0.1:"},
+		"behind NAT":  {own: "192.0.2.1:", isNAT: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			p, sender := w.newPhone("bob"), w.newPhone("bob")
+			receiver := p
+			if tt.isNAT {
+				receiver = sender
+			}
+			r := p.registration(600)
+			withoutRport := func(text string) string {
+				return strings.NewReplacer("127.0.0.1:", tt.own, ";rport", "").Replace(text)
+			}
+			sender.send(withoutRport(p.write(r, "")))
+			challenge := receiver.expect("401")
+			sender.send(withoutRport(p.write(r, p.authorize(challenge, r.method, r.uri, 1))))
+			receiver.expect("200")
+
+			w.newPhone("alice").dial("bob")
+			receiver.expect("INVITE")
+		})
+	}
+}
+
 // TestMovedPhone shows that a phone counts as registered if the same request removes its former
 // contact.
 func TestMovedPhone(t *testing.T) {

@@ -10,6 +10,7 @@
 //	message.go      SIP messages; the only file that depends on how sipgo represents headers
 //	listen.go       UDP, TCP and TLS; limits before anything is parsed
 //	transaction.go  repeated messages over UDP (RFC 3261, section 17)
+//	path.go         where responses and the requests of a call are sent
 //	digest.go       authentication (RFC 7616, RFC 8760), with SHA-256 or MD5
 //	register.go     registrations, which are kept in the session store
 //	dialog.go       calls; inbound.go handles calls from phones, outbound.go rings phones
