@@ -38,6 +38,16 @@ func (s *Server) RenewRegistrations() {
 	}
 }
 
+// NextRegistration returns when the server next registers at the only gateway.
+func (s *Server) NextRegistration() (next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.registrations {
+		next = r.next
+	}
+	return next
+}
+
 // PendingRegistrations returns the number of registrations that wait for a gateway.
 func (s *Server) PendingRegistrations() (n int) {
 	s.mu.Lock()

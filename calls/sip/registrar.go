@@ -40,6 +40,7 @@ type enrollment struct {
 	callID, tag string
 	seq         uint32
 	at          netip.AddrPort // the address of the gateway
+	stream      *stream        // the connection of the latest REGISTER; nil for UDP
 	expires     uint64         // requested length of the registration in seconds
 	lengthened  bool           // the pending registration requests a longer length than it did first
 	user        string         // the user in our Contact header; only the gateway knows it
@@ -169,7 +170,8 @@ func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enro
 	s.sendRegister(g, r, f, nil)
 }
 
-// connectTo returns the connection to a gateway, and notes the gateway's address in r.
+// connectTo returns the connection to a gateway, and notes the connection and the gateway's address
+// in r.
 func (s registrar) connectTo(ctx context.Context, g fabric.Gateway, r *enrollment) (flow, error) {
 	at, err := trunks(s).resolve(ctx, g)
 	if err != nil {
@@ -181,6 +183,7 @@ func (s registrar) connectTo(ctx context.Context, g fabric.Gateway, r *enrollmen
 	}
 	s.mu.Lock()
 	r.at = at
+	r.stream = f.tcp
 	s.mu.Unlock()
 	return f, nil
 }
@@ -278,6 +281,24 @@ func (s registrar) registered(reg *enrollment, lasts time.Duration) {
 	}
 	reg.until = now.Add(lasts)
 	reg.next = now.Add(max(lasts/2, gatewaysEvery))
+}
+
+// lostConnection makes the registrations due that were made over a connection that has ended, because
+// gateways send calls over the connection of the registration. If the connection has lasted less than
+// retryAfter, they are due only after this time. Otherwise, a gateway that closes each connection
+// would get a REGISTER every few seconds.
+func (s registrar) lostConnection(t *stream, opened time.Time) {
+	next := time.Now()
+	if next.Sub(opened) < retryAfter {
+		next = next.Add(retryAfter)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.registrations {
+		if r.stream == t && next.Before(r.next) {
+			r.next = next
+		}
+	}
 }
 
 // expiryOf returns how long a registration lasts, according to our contact in the response.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -107,6 +108,33 @@ func TestSilentGatewaysHoldUpNothing(t *testing.T) {
 	if err := <-read; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestLostRegistration shows that the server registers again soon after a gateway has closed the
+// connection of the registration, over which it sends calls.
+func TestLostRegistration(t *testing.T) {
+	w := newWorld(t)
+	carrier := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { _ = carrier.Close() })
+	w.newCarrier(map[string]json.RawMessage{
+		"register":  json.RawMessage("true"),
+		"transport": quoted("tcp"),
+		"uri":       quoted("trunk@" + carrier.Addr().String()),
+	})
+	if err := w.server.ReadGateways(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	trunk := w.newPhone("carrier")
+	trunk.conn = must[net.Conn](t)(carrier.Accept())
+	trunk.reply(trunk.expect("REGISTER"), "200 OK", "Expires: 600\r\n")
+	eventually(t, "the registration", func() bool { return w.server.Stats().Gateways == 1 })
+	if left := time.Until(w.server.NextRegistration()); left < 4*time.Minute {
+		t.Errorf("the server registers again in %s, want about 5m", left)
+	}
+	_ = trunk.conn.Close()
+	eventually(t, "the registration to be due in a minute", func() bool {
+		return time.Until(w.server.NextRegistration()) <= time.Minute
+	})
 }
 
 // TestTrunksByName shows that gateways with different names at the same address do not share

@@ -137,8 +137,10 @@ func (s trunks) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort)
 		return flow{tcp: added, remote: at}, nil
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(idleFor))
+	opened := time.Now()
 	go t.write()
 	go func() {
+		defer registrar(s).lostConnection(t, opened)
 		defer s.removeTrunk(t, key)
 		defer t.close()
 		listener(s).readStream(t, at)
