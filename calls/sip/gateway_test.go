@@ -269,7 +269,7 @@ func TestCallFromGateway(t *testing.T) {
 	carrier.expect("100")
 	carrier.expect("180")
 	invite := bob.expect("INVITE")
-	if from := invite.header("From")[0]; !strings.Contains(from, "+4917612345") {
+	if from := invite.header("From")[0]; !strings.Contains(from, "<sip:+4917612345@") {
 		t.Errorf("bob's phone shows the caller %s, want +4917612345", from)
 	}
 
@@ -346,7 +346,10 @@ func TestNumbersInURIs(t *testing.T) {
 // calls that the gateway sends to the registered contact.
 func TestRegistersAtGateway(t *testing.T) {
 	w := newWorld(t)
-	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
+	carrier, _ := w.newCarrier(map[string]json.RawMessage{
+		"register": json.RawMessage("true"),
+		"username": quoted("trunk-1@isp.example"),
+	})
 	bob := w.newPhone("bob")
 	bob.register()
 	w.assign("+49305551234", "bob")
@@ -355,10 +358,14 @@ func TestRegistersAtGateway(t *testing.T) {
 	}
 
 	m := carrier.expect("REGISTER")
+	if to := m.header("To")[0]; to != "<sip:trunk-1%40isp.example@127.0.0.1>" {
+		t.Errorf("the server registers %s, want the escaped user trunk-1@isp.example", to)
+	}
 	carrier.reply(m, "401 Unauthorized", "WWW-Authenticate: Digest realm=\"isp\", nonce=\"def\"\r\n")
 	m = carrier.expect("REGISTER")
-	if auth := strings.Join(m.header("Authorization"), ""); !strings.Contains(auth, `username="trunk-1"`) {
-		t.Errorf("the second REGISTER has the credentials %q, want those of trunk-1", auth)
+	auth := strings.Join(m.header("Authorization"), "")
+	if !strings.Contains(auth, `username="trunk-1@isp.example"`) {
+		t.Errorf("the second REGISTER has the credentials %q, want those of trunk-1@isp.example", auth)
 	}
 	contact := m.header("Contact")[0]
 	carrier.reply(m, "200 OK", "Contact: "+contact+";expires=300\r\n")

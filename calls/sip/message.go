@@ -320,9 +320,15 @@ func userOf(p calls.Party) string {
 	if name == "" {
 		return "anonymous"
 	}
+	return escapeUser(name)
+}
+
+// escapeUser escapes a name for the user part of a SIP URI. The plus sign of a number needs no escaping
+// there, and phones show it escaped.
+func escapeUser(name string) string {
 	var b strings.Builder
-	for i := range len(name) { // RFC 3261, section 25.1: unreserved
-		if c := name[i]; isAlphanumeric(c) || strings.IndexByte("-_.!~*'()", c) >= 0 {
+	for i := range len(name) { // RFC 3261, section 25.1: unreserved, and the plus sign
+		if c := name[i]; isAlphanumeric(c) || strings.IndexByte("-_.!~*'()+", c) >= 0 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)

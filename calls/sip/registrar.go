@@ -195,7 +195,7 @@ func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, autho
 	seq := reg.seq
 	expires := sip.ExpiresHeader(reg.expires)
 	s.mu.Unlock()
-	who := sip.Uri{Scheme: "sip", User: g.Username, Host: uriHost(g.Host)}
+	who := sip.Uri{Scheme: "sip", User: escapeUser(g.Username), Host: uriHost(g.Host)}
 	r := s.newRequest(sip.REGISTER, gatewayURI(g, ""), f)
 	r.AppendHeader(&sip.FromHeader{Address: who, Params: sip.HeaderParams{{K: "tag", V: reg.tag}}})
 	r.AppendHeader(&sip.ToHeader{Address: who})
