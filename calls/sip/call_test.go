@@ -356,6 +356,26 @@ func TestNoAnswer(t *testing.T) {
 	bob.respond(bob.expect("CANCEL"), "200 OK", "")
 }
 
+// TestForkedCall shows that only the first of several phones behind a proxy takes the call. The others
+// get a BYE.
+func TestForkedCall(t *testing.T) {
+	w := newWorld(t)
+	c := converse(t, w)
+	to := c.invite.header("To")[0]
+	other := strings.Replace(string(c.invite), "To: "+to, "To: "+to+";tag=other", 1)
+	c.bob.respond(message(other), "200 OK", c.bob.offer("sendrecv"))
+	for _, method := range []string{"ACK", "BYE"} {
+		m := c.bob.expect(method)
+		if !strings.HasSuffix(m.header("To")[0], ";tag=other") {
+			t.Errorf("the second phone got\n%s\nwant its own tag", m)
+		}
+		if method == "BYE" {
+			c.bob.respond(m, "200 OK", "")
+		}
+	}
+	hear(t, c.alice, c.alice.mediaOf(c.answered), c.bob, "still here")
+}
+
 // TestLongRinging shows that a caller gets a response every minute while the call rings.
 func TestLongRinging(t *testing.T) {
 	w := newWorld(t)

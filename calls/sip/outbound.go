@@ -156,6 +156,12 @@ func (d *dialog) sendCancel() {
 func (d *dialog) accept(r *sip.Response) {
 	d.mu.Lock()
 	first, over := !d.confirmed, d.over
+	if !first && tagOf(r.To().Params) != d.remoteTag {
+		fork := d.fork()
+		d.mu.Unlock()
+		fork.accept(r)
+		return
+	}
 	d.confirmed = true
 	if first {
 		d.theirs = string(r.Body())
@@ -187,5 +193,25 @@ func (d *dialog) accept(r *sip.Response) {
 	if _, err := d.do(answer); err != nil && d.finish() {
 		d.bye(calls.Incompatible)
 		d.hangUp(calls.Fail, calls.Incompatible)
+	}
+}
+
+// fork returns another dialog that the INVITE has begun, which is over. If a proxy passes the INVITE on
+// to several phones, more than one may answer. Only the first one takes the call, and the others get a
+// BYE (RFC 3261, section 13.2.2.4). The caller holds mu.
+func (d *dialog) fork() *dialog {
+	return &dialog{
+		server:  d.server,
+		key:     d.key,
+		leg:     d.leg,
+		client:  d.client,
+		flow:    d.flow,
+		from:    d.from,
+		uri:     d.uri,
+		remote:  d.invite.Recipient,
+		seq:     d.invite.CSeq().SeqNo,
+		invite:  d.invite,
+		gateway: d.gateway,
+		over:    true,
 	}
 }
