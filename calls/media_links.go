@@ -80,6 +80,16 @@ func (k *call) findSource(l *leg, memberID string) *leg {
 	return nil
 }
 
+// sources returns the call's screens and devices.
+func (k *call) sources() (present []*leg) {
+	for _, l := range k.legs {
+		if l.active && !l.ended && l.member.Type != Person {
+			present = append(present, l)
+		}
+	}
+	return present
+}
+
 // addSource adds a screen or an additional device of a member to the call.
 func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error {
 	parent := c.legOf(client, cmd.Parent) // a member has the same id as its leg

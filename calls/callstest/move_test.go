@@ -291,3 +291,39 @@ func TestMoveOften(t *testing.T) {
 		want.RoomSession = ""
 	})
 }
+
+// shares adds a screen that a member of a call shares, and returns its client.
+func (m *member) shares() *member {
+	m.t.Helper()
+	screen := &member{Client: m.Client, meeting: m.meeting, leg: uuid.NewString()}
+	screen.do(calls.Command{Op: calls.Invite, Type: calls.Screen, Parent: m.leg, SDP: offer})
+	return screen
+}
+
+// TestMoveScreen shows that a shared screen moves into a room with its call, and out again. The
+// members of the room see it, and are notified of it.
+func TestMoveScreen(t *testing.T) {
+	m := newMeeting(t)
+	host := m.guest().join()
+	p := m.talk("ada", "bob")
+	screen := p.caller.shares()
+	if err := p.caller.move(lobby); err != nil {
+		t.Fatalf("moving into the room: %v", err)
+	}
+
+	joined := func(e calls.Event) bool { return e.Member.ID == screen.leg }
+	if !slices.ContainsFunc(m.received(calls.MemberJoined, host), joined) {
+		t.Error("the host was not notified that the screen has joined")
+	}
+	eventually(t, "the host to see the screen", func() bool {
+		events := m.received(calls.LayoutChanged, host)
+		return len(events) > 0 && events[len(events)-1].Seen == screen.leg
+	})
+
+	if err := p.caller.move(""); err != nil {
+		t.Fatalf("moving out of the room: %v", err)
+	}
+	if !slices.ContainsFunc(m.received(calls.MemberLeft, host), joined) {
+		t.Error("the host was not notified that the screen has left")
+	}
+}
