@@ -277,6 +277,7 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 			l.member.VideoMuted = true
 			l.ownVideoMute = true
 			l.media.Mute(Video, true)
+			k.keepControls()
 		}
 		l.join()
 		m := l.member

@@ -141,6 +141,7 @@ func (r *room) join(k *call) {
 		l.member.VideoMuted = true
 		l.ownVideoMute = true
 		l.media.Mute(Video, true)
+		k.keepControls()
 	}
 
 	r.members = append(r.members, k)

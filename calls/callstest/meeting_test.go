@@ -195,6 +195,15 @@ func eventually(t *testing.T, what string, ready func() bool) {
 	}
 }
 
+// setRoom changes a setting of the meeting's room.
+func (m *meeting) setRoom(setting, value string) {
+	m.t.Helper()
+	kind := m.fabric.Resources.Kinds().ByPath("conference_rooms")
+	room := must[fabric.Address](m.t)(m.fabric.Addresses.FindAt(m.t.Context(), m.project, lobby)).ResourceID
+	fields := map[string]json.RawMessage{setting: json.RawMessage(value)}
+	must[fabric.Resource](m.t)(m.fabric.Resources.Update(m.t.Context(), m.project, kind, room, fields))
+}
+
 // video is the Media field of commands for a camera.
 var video = []calls.Kind{calls.Video}
 

@@ -2,7 +2,6 @@ package callstest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -231,10 +230,7 @@ func TestMoveTakenOver(t *testing.T) {
 		second = *c
 		second.Node = "second"
 	})
-	kind := m.fabric.Resources.Kinds().ByPath("conference_rooms")
-	room := must[fabric.Address](t)(m.fabric.Addresses.FindAt(t.Context(), m.project, lobby)).ResourceID
-	limit := map[string]json.RawMessage{"remove_after_seconds_elapsed": json.RawMessage("1800")}
-	must[fabric.Resource](t)(m.fabric.Resources.Update(t.Context(), m.project, kind, room, limit))
+	m.setRoom("remove_after_seconds_elapsed", "1800")
 	p := m.talk("ada", "bob")
 	if err := p.caller.move(lobby); err != nil {
 		t.Fatalf("moving into the room: %v", err)

@@ -332,3 +332,35 @@ func TestWideCommands(t *testing.T) {
 		t.Errorf("Mute of the moderator itself = %v, want no error", err)
 	}
 }
+
+// TestWithoutVideoTakenOver shows that members who joined a room without video still send none after
+// the room's node was lost.
+func TestWithoutVideoTakenOver(t *testing.T) {
+	var second calls.Config
+	m := newMeeting(t, func(c *calls.Config) {
+		second = *c
+		second.Node = "second"
+	})
+	m.setRoom("room_join_video_off", "true")
+	guest := m.guest().join()
+	p := m.talk("ada", "bob")
+	if err := p.caller.move(lobby); err != nil {
+		t.Fatalf("moving into the room: %v", err)
+	}
+	for _, call := range []string{guest.leg, p.caller.leg} {
+		eventually(t, "the muted video to be stored", func() bool {
+			record := must[calls.Record](t)(m.store.FindCall(t.Context(), m.project, call))
+			return record.CallerControls&calls.VideoMuted != 0
+		})
+	}
+
+	m.calls = calls.New(second)
+	guest.Socket.Node = "second"
+	guest.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	m.wasSent(guest, calls.Joined, 2)
+	for _, member := range m.lastJoined(guest).Room.Members {
+		if !member.VideoMuted {
+			t.Errorf("after the takeover, the video of the member %s is not muted", member.ID)
+		}
+	}
+}
