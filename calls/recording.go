@@ -61,8 +61,11 @@ func (r *recordings) start(c RecordedCall) {
 		rec, err = r.calls.recorder.Start(ctx, c)
 		return err
 	})
-	if err != nil {
-		return // change has logged it
+	if rec == nil {
+		return // change has logged the error
+	}
+	if err != nil { // the recording has begun, but its status could not be read
+		_ = r.follow() // an error means that the call or room has ended
 	}
 
 	_, err = r.of.do(context.Background(), func() (Reply, error) {
@@ -79,16 +82,20 @@ func (r *recordings) start(c RecordedCall) {
 // resume ends the recordings that a lost node was making. If there were any, or if expected is set,
 // it begins a new recording. expected reports whether the call or room was being recorded,
 // according to the database. A restarted server may have ended this recording before the clients
-// came back. The lost node finishes the ended recordings when it runs again.
+// came back. The lost node finishes the ended recordings when it runs again. After an error, resume
+// tries again until the call or room has ended.
 func (r *recordings) resume(expected bool, c RecordedCall) {
-	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-	defer cancel()
-	recorded, err := r.calls.recorder.Interrupt(ctx, r.about)
-	if err != nil {
-		r.logger().Error("closing the recording from a lost node", "error", err)
-		return
-	}
-	if recorded || expected {
+	err := r.retry(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+		defer cancel()
+		recorded, err := r.calls.recorder.Interrupt(ctx, r.about)
+		if err != nil {
+			r.logger().Error("closing the recording from a lost node", "error", err)
+		}
+		expected = expected || recorded
+		return err
+	})
+	if err == nil && expected {
 		r.start(c)
 	}
 }

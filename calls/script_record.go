@@ -32,8 +32,12 @@ func (s *script) record(length time.Duration) (r VerbResult) {
 		rec, err = k.calls.recorder.Start(ctx, c)
 		return err
 	})
-	if err != nil {
-		r.Error = errorNotRecorded // change has logged it
+	if rec == nil {
+		r.Error = errorNotRecorded // change has logged the error
+		return r
+	}
+	if err != nil && k.recordings.follow() != nil { // it has begun, but its status could not be read
+		rec.Stop() // the call has ended
 		return r
 	}
 

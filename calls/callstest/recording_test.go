@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -113,6 +114,71 @@ func TestRecordRequest(t *testing.T) {
 	p.announced(archive)
 	go m.calls.Run(t.Context())
 	p.isRecorded()
+}
+
+// TestRecordStart shows that a call is recorded from its beginning, even if the status of the new
+// recording cannot be read at first. The recording ends with the call.
+func TestRecordStart(t *testing.T) {
+	recorder := &faultyRecorder{}
+	m, archive := newRecordedMeeting(t, recorder, func() (bool, error) { return true, nil })
+	recorder.failures.Store(1)
+	p := m.talk("ada", "bob")
+	p.isRecorded()
+	eventually(t, "the recording to end", func() bool {
+		all := p.recordingsOf(archive)
+		return len(all) == 1 && all[0].Status != recordings.InProgress
+	})
+}
+
+// TestRecordStartEnded shows that a recording whose status cannot be read ends with its call.
+func TestRecordStartEnded(t *testing.T) {
+	recorder := &faultyRecorder{}
+	m, archive := newRecordedMeeting(t, recorder, func() (bool, error) { return true, nil })
+	recorder.failures.Store(math.MaxInt32)
+	p := m.talk("ada", "bob")
+	eventually(t, "the recording to begin", func() bool { return len(p.recordingsOf(archive)) == 1 })
+	p.caller.do(calls.Command{Op: calls.Hangup})
+	eventually(t, "the recording to end", func() bool {
+		return p.recordingsOf(archive)[0].Status != recordings.InProgress
+	})
+}
+
+// TestRecordTakenOver shows that a call of a lost node is recorded again, even if the recording of
+// the lost node cannot be ended at first.
+func TestRecordTakenOver(t *testing.T) {
+	var second calls.Config
+	m, archive := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) { return true, nil },
+		func(c *calls.Config) {
+			second = *c
+			second.Node = "second"
+		})
+	p := m.talk("ada", "bob")
+	eventually(t, "the call to be recorded", func() bool { return p.call().Recorded })
+
+	spools := must[*record.Spools](t)(record.Open(record.Config{
+		Dir:        t.TempDir(),
+		Recordings: archive,
+		Log:        slog.New(slog.DiscardHandler),
+	}))
+	t.Cleanup(func() { _ = spools.Close(context.Background()) })
+	second.Recorder = &uninterruptible{Recorder: spools}
+	m.calls = calls.New(second)
+	p.caller.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	eventually(t, "the call to be recorded again", func() bool { return len(p.recordingsOf(archive)) == 2 })
+	p.caller.do(calls.Command{Op: calls.Hangup})
+}
+
+// An uninterruptible is a recorder that fails once to end the recordings of a lost node.
+type uninterruptible struct {
+	calls.Recorder
+	asked atomic.Int32
+}
+
+func (r *uninterruptible) Interrupt(ctx context.Context, of calls.Recorded) (bool, error) {
+	if r.asked.Add(1) == 1 {
+		return false, errors.New("the database is away")
+	}
+	return r.Recorder.Interrupt(ctx, of)
 }
 
 // An unrecordedStore is a store that fails once to write that a call is being recorded.

@@ -223,7 +223,7 @@ func (s *Spools) endMatching(
 		}
 		_, err := s.recordings.Move(ctx, rec, recordings.Stopped, "")
 		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: the recording has already ended
-			return false, fmt.Errorf("ending a recording: %w", err)
+			return recorded, fmt.Errorf("ending a recording: %w", err)
 		}
 	}
 	return recorded, nil
