@@ -25,11 +25,15 @@ func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 	if err != nil || !o.calls.peers.isLost(ctx, s.Node) {
 		return err
 	}
-	_, err = o.take(ctx, s)
+	r, err := o.take(ctx, s)
 	if errors.Is(err, ErrTaken) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	r.post(r.endIfEmpty) // the calls of all members may have ended meanwhile
+	return nil
 }
 
 // take takes a room session from its node, which is lost. It returns ErrTaken if another node has

@@ -364,3 +364,40 @@ func TestWithoutVideoTakenOver(t *testing.T) {
 		}
 	}
 }
+
+// A takingStore calls taking before another node takes over a room session.
+type takingStore struct {
+	*store.Store
+	taking func()
+}
+
+func (s *takingStore) TakeRoom(ctx context.Context, r calls.RoomSession, node string) ([]calls.Record, error) {
+	s.taking()
+	return s.Store.TakeRoom(ctx, r, node)
+}
+
+// TestTakenOverEmpty shows that a room session ends if the call of its last member ends while another
+// node takes the session over.
+func TestTakenOverEmpty(t *testing.T) {
+	var second calls.Config
+	m := newMeeting(t, func(c *calls.Config) {
+		second = *c
+		second.Node = "second"
+	})
+	guest := m.guest().join()
+	session := m.lastJoined(guest).RoomSession
+	second.Rooms = &takingStore{Store: m.store, taking: func() {
+		record := must[calls.Record](t)(m.store.FindCall(t.Context(), m.project, guest.leg))
+		record.State, record.Cause, record.Ended = calls.Completed, calls.NodeLost, time.Now().UTC()
+		if err := m.store.SaveCall(t.Context(), record); err != nil {
+			t.Error(err)
+		}
+	}}
+
+	m.calls = calls.New(second)
+	guest.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	eventually(t, "the room session to end", func() bool {
+		room := must[calls.RoomSession](t)(m.store.FindRoom(t.Context(), m.project, session))
+		return !room.Ended.IsZero() && m.calls.Stats().Rooms == 0
+	})
+}
