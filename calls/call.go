@@ -270,7 +270,8 @@ func (k *call) addLeg(l *leg) bool {
 	return true
 }
 
-// forgetLeg undoes addLeg, but the leg stays in k.legs while the call exists.
+// forgetLeg undoes addLeg, but the leg stays in k.legs while the call exists, unless it is a screen
+// or device.
 func (k *call) forgetLeg(l *leg) {
 	c := k.calls
 	c.mu.Lock()

@@ -259,6 +259,9 @@ func (l *leg) close(c Cause, notify bool) {
 		gone := l.member
 		l.call.tellOthers(l, Event{Kind: MemberLeft, Member: &gone, Cause: c})
 	}
+	if l.member.Type != Person {
+		l.call.dropSource(l)
+	}
 }
 
 // A watcher passes what the engine observes to the call's mailbox.

@@ -37,3 +37,22 @@ func TestPressedIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// deafClients are clients that receive no events.
+type deafClients struct{}
+
+func (deafClients) Tell(Socket, Event) {}
+
+// TestScreensAreForgotten shows that a call does not remember the screens that were shared in it.
+func TestScreensAreForgotten(t *testing.T) {
+	k := newBareCall(New(Config{Clients: deafClients{}}), "1")
+	for _, id := range []string{"2", "3", "4"} {
+		screen := &leg{call: k, id: id, active: true, member: Member{ID: id, Type: Screen, Parent: "1"}}
+		screen.at.Store(Socket{})
+		k.addLeg(screen)
+		screen.departSilently(NormalClearing)
+	}
+	if n := len(k.legs); n != 1 {
+		t.Errorf("the call has %d legs after 3 screens have left, want 1", n)
+	}
+}

@@ -90,6 +90,12 @@ func (k *call) sources() (present []*leg) {
 	return present
 }
 
+// dropSource removes a screen or device that has ended. Otherwise, a client that shares screens one
+// after another would fill the memory with their media while the call lasts.
+func (k *call) dropSource(s *leg) {
+	k.legs = slices.DeleteFunc(k.legs, func(l *leg) bool { return l == s })
+}
+
 // addSource adds a screen or an additional device of a member to the call.
 func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error {
 	parent := c.legOf(client, cmd.Parent) // a member has the same id as its leg
