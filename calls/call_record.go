@@ -50,7 +50,7 @@ type Record struct {
 
 	// After a node is lost, clients find their call by these fields. The node that takes the call
 	// over restores its controls.
-	Guest                          string // the id of the caller's token, if the caller is a guest
+	Guest                          string // the holder of the caller's token, if the caller is a guest
 	CallerLeg                      string // the id of the leg that became the caller; "" if the caller dialed
 	CalleeLeg                      string // the id of the leg that answered; "" before the answer
 	CallerControls, CalleeControls Controls
@@ -105,7 +105,7 @@ func (r Record) Duration(now time.Time) time.Duration {
 type Filter struct {
 	Subscribers []string // calls that any of these subscribers made or received; empty means all calls
 	Party       string   // text in the name or the address of a party, or digits of its number
-	Guest       string   // the id of the caller's token, if the caller is a guest
+	Guest       string   // as in Record
 	RoomSession string   // members of this room session
 	State       State
 	Running     bool   // only calls that have not ended

@@ -141,7 +141,7 @@ func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, erro
 			return Reply{}, err
 		}
 		if c.isHere(client, cmd) {
-			c.remote.forget(cmd.Leg, client.Token.Caller())
+			c.remote.forget(cmd.Leg, client.holder())
 		}
 	}
 	if c.nodes != nil && c.isElsewhere(client, cmd) {
@@ -181,7 +181,7 @@ func (c *Calls) legOf(client Client, id string) *leg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.legs[legKey{client.Token.ProjectID, id}]
-	if l == nil || l.holder != client.Token.Caller() {
+	if l == nil || l.holder != client.holder() {
 		return nil
 	}
 	return l
@@ -196,7 +196,7 @@ func (c *Calls) tellGone(client Client, cmd Command) {
 	if cmd.Node != "" && cmd.Node != c.node {
 		cause = NodeLost
 	}
-	c.tell(client.Socket, client.Token.Caller(), Event{
+	c.tell(client.Socket, client.holder(), Event{
 		Kind:    HungUp,
 		Project: client.Token.ProjectID,
 		Leg:     cmd.Leg,

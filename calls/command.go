@@ -18,6 +18,18 @@ type Client struct {
 // isMember reports whether the client belongs to its project, and may call all of its addresses.
 func (c Client) isMember() bool { return c.Token.Kind == fabric.SAT || c.Socket.Endpoint }
 
+// holder identifies the holder of the client's token.
+func (c Client) holder() string { return holderOf(c.Token) }
+
+// holderOf identifies the holder of a token. It stays the same if a guest refreshes its token during a
+// call.
+func holderOf(t fabric.Token) string {
+	if t.Kind == fabric.Guest && t.FamilyID != "" {
+		return t.FamilyID
+	}
+	return t.Caller()
+}
+
 // An Op is the operation that a command requests.
 type Op string
 

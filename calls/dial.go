@@ -150,7 +150,7 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 
 	k.box.Store(&mailbox{})
 	if from.SubscriberID == "" {
-		k.record.Guest = client.Token.Caller()
+		k.record.Guest = client.holder()
 	}
 	if k.roomID == "" {
 		k.roomID = newID()

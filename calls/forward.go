@@ -256,7 +256,7 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 func (r *remoteLegs) ask(
 	ctx context.Context, nodes Nodes, node, kind string, f forwarded, to *Reply,
 ) error {
-	holder := f.Client.Token.Caller()
+	holder := f.Client.holder()
 	leg := remoteLeg{
 		node:    node,
 		socket:  f.Client.Socket,

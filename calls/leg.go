@@ -18,7 +18,7 @@ type leg struct {
 	// Fixed.
 	call    *call
 	id      string
-	holder  string    // Token.Caller of its client
+	holder  string    // the holder of its client's token; see holderOf
 	inbound bool      // the client was rung
 	counted []account // the accounts that the leg counts against
 	callers []account // the caller's accounts, while this leg rings
@@ -64,7 +64,7 @@ func (k *call) newLeg(id string, client Client, party Party) *leg {
 	l := &leg{
 		call:    k,
 		id:      id,
-		holder:  client.Token.Caller(),
+		holder:  client.holder(),
 		client:  client,
 		party:   party,
 		counted: accountsOf(client),

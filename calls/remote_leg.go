@@ -10,7 +10,7 @@ import (
 type remoteLeg struct {
 	node    string // the node that carries the call
 	socket  Socket // the client's connection to this node
-	holder  string // Token.Caller of the client
+	holder  string // the holder of the client's token; see holderOf
 	project string
 }
 
@@ -99,7 +99,7 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 		return
 	}
 
-	holder := to.Token.Caller()
+	holder := to.holder()
 	owners := make(map[string]bool) // nodes to notify; false for this node
 	moved := c.remote.take(func(_ string, a remoteLeg) bool { return a.socket.ID == from.ID && a.holder == holder })
 	for leg, a := range moved {
@@ -133,12 +133,12 @@ func (c *Calls) runningNodes(ctx context.Context) []string {
 // movedHere moves the legs of calls on this node.
 func (c *Calls) movedHere(from Socket, to Client) {
 	for _, l := range c.legsAt(from) {
-		if l.holder == to.Token.Caller() {
+		if l.holder == to.holder() {
 			l.call.post(func() { l.rebind(to) })
 		}
 	}
 	for _, l := range c.legsAt(Socket{}) { // legs of calls that this node has taken over
-		if l.holder == to.Token.Caller() {
+		if l.holder == to.holder() {
 			c.tellLost(to.Socket, l.holder, to.Token.ProjectID, l.id)
 		}
 	}

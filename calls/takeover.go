@@ -75,14 +75,14 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 func (r Record) isHeldBy(t fabric.Token, leg string) bool {
 	switch leg {
 	case r.callerLeg():
-		return t.Caller() == r.caller()
+		return holderOf(t) == r.caller()
 	case r.CalleeLeg:
 		return t.Kind == fabric.SAT && t.SubscriberID == r.To.SubscriberID
 	}
 	return false
 }
 
-// caller returns the Token.Caller of the caller's token.
+// caller returns the holder of the caller's token; see holderOf.
 func (r Record) caller() string {
 	if r.Guest != "" {
 		return r.Guest
@@ -213,7 +213,7 @@ const maxLost = 20
 func (c *Calls) findLost(client Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
 	defer cancel()
-	its := Filter{State: InCall, Guest: client.Token.Caller()}
+	its := Filter{State: InCall, Guest: client.holder()}
 	if client.Token.Kind == fabric.SAT {
 		its = Filter{State: InCall, Subscribers: []string{client.Token.SubscriberID}}
 	}
@@ -227,7 +227,7 @@ func (c *Calls) findLost(client Client) {
 		lost := r.Node != c.node && c.peers.isLost(ctx, r.Node)
 		for _, leg := range []string{r.callerLeg(), r.CalleeLeg} {
 			if r.isHeldBy(client.Token, leg) && c.lacksMedia(client, leg, lost) {
-				c.tellLost(client.Socket, client.Token.Caller(), r.ProjectID, leg)
+				c.tellLost(client.Socket, client.holder(), r.ProjectID, leg)
 			}
 		}
 	}

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -24,5 +27,35 @@ func TestIncompatibleAnswer(t *testing.T) {
 	}
 	if got := p.call().Result(); got != calls.Failed {
 		t.Errorf("the result of the call is %s, want %s", got, calls.Failed)
+	}
+}
+
+// TestRefreshedGuest shows that a guest who gets a new token during a call can still end the call,
+// and attach to it after its node was lost.
+func TestRefreshedGuest(t *testing.T) {
+	var second calls.Config
+	m := newMeeting(t, func(c *calls.Config) {
+		second = *c
+		second.Node = "second"
+	})
+	bob := m.online("bob")
+	address := must[fabric.Address](t)(m.fabric.Addresses.FindAt(t.Context(), m.project, "/private/bob"))
+	guest := m.client(fabric.Token{Kind: fabric.Guest, FamilyID: "family", AddressIDs: []string{address.ID}})
+	guest.do(calls.Command{Op: calls.Invite, To: "/private/bob", SDP: offer})
+	bob.rings()
+	bob.do(calls.Command{Op: calls.Answer, SDP: offer})
+	guest.Token.ID = uuid.NewString()
+	m.calls.Moved(t.Context(), guest.Socket, guest.Client)
+
+	guest.do(calls.Command{Op: calls.Hold})
+	m.wasSent(guest, calls.HungUp, 0)
+	m.calls = calls.New(second)
+	guest.Socket.Node = "second"
+	guest.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	m.wasSent(guest, calls.Joined, 2)
+	guest.do(calls.Command{Op: calls.Hangup})
+	p := pair{caller: guest, callee: bob}
+	if got := p.call().State; got != calls.Completed {
+		t.Errorf("after the guest has hung up, the call is %s, want %s", got, calls.Completed)
 	}
 }
