@@ -91,7 +91,22 @@ func dialInside(ctx context.Context, c *Calls, client Client, cmd Command, from,
 		k.stopTimers()
 		return err
 	}
-	return runIn(ctx, k, func() error { return k.begin(client, cmd, Cause{}) })
+	return beginIn(ctx, k, func() error { return k.begin(client, cmd, Cause{}) })
+}
+
+// beginIn runs begin in the mailbox of a new call. If ctx is done before begin has returned, the
+// client gets an error and forgets the call. The call then ends as soon as it has begun, because
+// otherwise it would ring, although its caller is gone.
+func beginIn(ctx context.Context, k *call, begin func() error) error {
+	err := runIn(ctx, k, begin)
+	if err != nil && ctx.Err() != nil {
+		k.post(func() {
+			if len(k.legs) > 0 { // otherwise, the call has not begun
+				k.end(TemporaryFailure)
+			}
+		})
+	}
+	return err
 }
 
 // prepare sets what the call needs to begin: its script or its route. A call to EchoAddress needs

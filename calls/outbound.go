@@ -125,7 +125,7 @@ func (c *Calls) dialOut(ctx context.Context, client Client, cmd Command, from, t
 
 	k := c.newCall(client, cmd, from, to)
 	k.route = r
-	return runIn(ctx, k, func() error { return k.begin(client, cmd, Cause{}) })
+	return beginIn(ctx, k, func() error { return k.begin(client, cmd, Cause{}) })
 }
 
 // gatewayFor returns the gateway for a call, or the reason why the project's rules forbid the call.

@@ -73,7 +73,7 @@ func (c *Calls) dialRoom(
 		k.box.Store(r.mailbox)
 		k.session = r.session.ID
 		k.roomID = r.session.RoomID
-		err = runIn(ctx, k, func() error { return r.admit(k, client, cmd, settings) })
+		err = beginIn(ctx, k, func() error { return r.admit(k, client, cmd, settings) })
 		if !errors.Is(err, errRoomOver) {
 			return Reply{}, err
 		}

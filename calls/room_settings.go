@@ -89,5 +89,5 @@ func (c *Calls) refuseFor(
 	}
 	k := c.newCall(client, cmd, from, to)
 	k.record.Refusal = reason
-	return runIn(ctx, k, func() error { return k.begin(client, cmd, cause) })
+	return beginIn(ctx, k, func() error { return k.begin(client, cmd, cause) })
 }

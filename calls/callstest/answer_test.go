@@ -1,6 +1,7 @@
 package callstest
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/store"
 )
 
 // TestIncompatibleAnswer shows the cause with which a call ends if its callee answers without
@@ -57,5 +59,44 @@ func TestRefreshedGuest(t *testing.T) {
 	p := pair{caller: guest, callee: bob}
 	if got := p.call().State; got != calls.Completed {
 		t.Errorf("after the guest has hung up, the call is %s, want %s", got, calls.Completed)
+	}
+}
+
+// A ringingStore calls ringing before it writes that a call rings.
+type ringingStore struct {
+	*store.Store
+	ringing func()
+}
+
+func (s *ringingStore) SaveCall(ctx context.Context, r calls.Record) error {
+	if r.State == calls.Ringing {
+		s.ringing()
+	}
+	return s.Store.SaveCall(ctx, r)
+}
+
+// TestLateCall shows that a call ends if it begins so slowly that its caller gets an error.
+func TestLateCall(t *testing.T) {
+	rows := &ringingStore{}
+	m := newMeeting(t, func(c *calls.Config) {
+		rows.Store = c.Store.(*store.Store)
+		c.Store = rows
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan struct{})
+	rows.ringing = func() {
+		cancel()
+		<-failed
+	}
+	p := pair{caller: m.subscriber("ada"), callee: m.online("bob")}
+	invite := calls.Command{Op: calls.Invite, Leg: p.caller.leg, To: "/private/bob", SDP: offer}
+	if _, err := m.calls.Do(ctx, p.caller.Client, invite); !errors.Is(err, context.Canceled) {
+		t.Errorf("beginning the call = %v, want %v", err, context.Canceled)
+	}
+
+	close(failed)
+	eventually(t, "bob to stop ringing", func() bool { return len(m.received(calls.HungUp, p.callee)) == 1 })
+	if got := p.call().Cause; got != calls.TemporaryFailure {
+		t.Errorf("the call ended with %v, want %v", got, calls.TemporaryFailure)
 	}
 }
