@@ -281,7 +281,7 @@ func (r *remoteLegs) ask(
 // against the rate limit of dialing.
 func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {
 	if cmd.Op == Invite {
-		if err := c.counts().admitCall(client); err != nil {
+		if err := c.counts().admitSearch(client); err != nil {
 			return nil, err
 		}
 	}

@@ -268,11 +268,23 @@ func tooMany(message string) error {
 // admitMove counts the move of a call as if it were a dial. It returns problem.RateLimited above
 // the limit.
 func (c counts) admitMove(client Client) error {
+	return c.countDial(client, "too many calls moved; try again in a moment")
+}
+
+// admitSearch counts the search for the node of a leg that a client attaches to, as if it were a dial.
+// It returns problem.RateLimited above the limit. No other limit applies, because the leg exists.
+func (c counts) admitSearch(client Client) error {
+	return c.countDial(client, "too many calls started; try again in a moment")
+}
+
+// countDial counts one dial. Above the limit, it returns problem.RateLimited with the given message.
+func (c counts) countDial(client Client, message string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.forgetIdle(time.Now())
 	for _, a := range accountsOf(client) {
 		if !c.holderOf(a).dials.Allow() {
-			return tooMany("too many calls moved; try again in a moment")
+			return tooMany(message)
 		}
 	}
 	return nil

@@ -228,3 +228,30 @@ func TestGuestMoves(t *testing.T) {
 		t.Errorf("the other side's move = %v, want no error", err)
 	}
 }
+
+// hasEntry makes a node have an entry in the session store, like a node that runs.
+func hasEntry(t *testing.T, node string) func(*calls.Config) {
+	return func(c *calls.Config) {
+		t.Helper()
+		if err := c.Sessions.Put(t.Context(), session.Key{Kind: "node", ID: node}, []byte{}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestAttachWhileDraining shows that a client can attach to its call on another node through a node
+// that takes no new calls.
+func TestAttachWhileDraining(t *testing.T) {
+	m, second := twoNodes(t, hasEntry(t, "node"))
+	p := m.talk("ada", "bob")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	second.Drain(stopped)
+
+	callerDoes := onSecond(p.caller, second)
+	callerDoes(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	m.wasSent(p.caller, calls.HungUp, 0)
+	if got := second.Stats().Elsewhere; got != 1 {
+		t.Errorf("the node of the client knows %d legs on other nodes, want 1", got)
+	}
+}
