@@ -277,8 +277,8 @@ func (r *remoteLegs) ask(
 }
 
 // owners returns the nodes that may have the leg of a command. A client that reconnects after a
-// reload does not know its node, so owners returns all nodes that have calls. Such a command counts
-// against the rate limit of dialing.
+// reload does not know its node. If the leg has no record, owners returns all nodes that have calls.
+// Such a command counts against the rate limit of dialing.
 func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {
 	if cmd.Op == Invite {
 		if err := c.counts().admitSearch(client); err != nil {
@@ -290,6 +290,20 @@ func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]strin
 			return nil, nil
 		}
 		return []string{cmd.Node}, nil
+	}
+
+	leg := cmd.Leg
+	if isSource(cmd) {
+		leg = cmd.Parent
+	}
+	if isCanonical(leg) {
+		r, err := c.store.FindLeg(ctx, client.Token.ProjectID, leg)
+		if err == nil {
+			return []string{r.Node}, nil
+		}
+		if !errors.Is(err, problem.NotFound) {
+			return nil, err
+		}
 	}
 	return c.store.RunningNodes(ctx)
 }

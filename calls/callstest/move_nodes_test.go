@@ -8,12 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/store"
 )
 
@@ -251,6 +254,26 @@ func TestAttachWhileDraining(t *testing.T) {
 	callerDoes := onSecond(p.caller, second)
 	callerDoes(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
 	m.wasSent(p.caller, calls.HungUp, 0)
+	if got := second.Stats().Elsewhere; got != 1 {
+		t.Errorf("the node of the client knows %d legs on other nodes, want 1", got)
+	}
+}
+
+// TestAttachDespiteDeadNode shows that a client can attach to its call on another node while a third
+// node, which has another call, has just died.
+func TestAttachDespiteDeadNode(t *testing.T) {
+	const dead = "a dead node" // comes first in the list of nodes
+	m, second := twoNodes(t, hasEntry(t, "node"), hasEntry(t, dead))
+	p := m.talk("ada", "bob")
+	record := m.talk("carol", "dan").call()
+	record.Key, record.ID, record.CalleeLeg = uuid.NewString(), uuid.NewString(), uuid.NewString()
+	record.Node = dead
+	if err := m.store.SaveCall(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+
+	callerDoes := onSecond(p.caller, second)
+	callerDoes(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
 	if got := second.Stats().Elsewhere; got != 1 {
 		t.Errorf("the node of the client knows %d legs on other nodes, want 1", got)
 	}
