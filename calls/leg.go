@@ -140,7 +140,7 @@ func (l *leg) endIfGone(now time.Time, heard int64) {
 		l.hangUp(RecoveryTimeout)
 	case withoutSocket > attachWithin && l.media == nil:
 		l.hangUp(NodeLost) // the client has not reconnected after its node was lost
-	case withoutSocket > goneAfter && withoutMedia > goneAfter:
+	case withoutSocket > goneAfter && withoutMedia > goneAfter && l.media != nil:
 		l.hangUp(RecoveryTimeout)
 	case withoutMedia > noMedia && l.active && l.call.state == InCall:
 		l.hangUp(MediaTimeout)

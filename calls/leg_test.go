@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"testing"
+	"time"
 )
 
 // TestPressedIsBounded shows that the keys of a client do not fill the mailbox while it is busy, and
@@ -54,5 +55,34 @@ func TestScreensAreForgotten(t *testing.T) {
 	}
 	if n := len(k.legs); n != 1 {
 		t.Errorf("the call has %d legs after 3 screens have left, want 1", n)
+	}
+}
+
+// A discardingStore is a store that keeps no calls.
+type discardingStore struct{ Store }
+
+func (discardingStore) SaveCall(context.Context, Record) error { return nil }
+
+// TestAbsentLeg shows how long a client may take to attach to a call whose node was lost, and the
+// cause with which the call ends otherwise.
+func TestAbsentLeg(t *testing.T) {
+	c := New(Config{Clients: deafClients{}, Store: discardingStore{}})
+	k := newBareCall(c, "1")
+	l := k.legs[0]
+	l.active = true
+	l.member.Type = Person
+	l.mediaLost = time.Now()
+	l.socketLost = l.mediaLost
+
+	l.endIfGone(l.socketLost.Add(attachWithin), 0)
+	if l.ended {
+		t.Fatalf("the leg has ended within %v", attachWithin)
+	}
+	l.endIfGone(l.socketLost.Add(attachWithin+1), 0)
+	if !l.ended {
+		t.Fatalf("the leg has not ended after %v", attachWithin)
+	}
+	if got := k.record.Cause; got != NodeLost {
+		t.Errorf("the call ended with %v, want %v", got, NodeLost)
 	}
 }

@@ -155,7 +155,7 @@ func (k *call) newAbsentLeg(id string, t fabric.Token, p Party, c Controls) *leg
 	t.IssuedAt = time.Now()
 	l := k.newLeg(id, Client{Token: t}, p)
 	l.active = true
-	l.socketLost = time.Now()
+	l.socketLost = l.mediaLost
 	l.restore(c)
 	return l
 }
