@@ -40,7 +40,7 @@ func (c *Calls) renew(ctx context.Context) error {
 		return err
 	}
 
-	c.loseNodes(dead)
+	c.loseNodes(ctx, dead)
 	for _, node := range running {
 		if dead[node] {
 			if err := errors.Join(c.endCallsOf(ctx, node), c.rooms.endLostOf(ctx, node)); err != nil {

@@ -168,14 +168,20 @@ func (c *Calls) closedHere(s Socket) {
 }
 
 // loseNodes treats sockets on dead nodes as closed. It also notifies this node's clients that their
-// calls on dead nodes have ended.
-func (c *Calls) loseNodes(dead map[string]bool) {
+// calls on dead nodes have ended. If another node has taken a call over, its clients may still attach,
+// and loseNodes notifies them at a later time if they do not.
+func (c *Calls) loseNodes(ctx context.Context, dead map[string]bool) {
 	for _, l := range c.allLegs() {
 		if s := l.at.Load().(Socket); dead[s.Node] {
 			c.closedHere(s)
 		}
 	}
 	for leg, a := range c.remote.take(func(_ string, a remoteLeg) bool { return dead[a.node] }) {
+		r, err := c.store.FindLeg(ctx, a.project, leg.id)
+		if err == nil && !dead[r.Node] {
+			c.remote.addNew(leg.id, a)
+			continue
+		}
 		c.tell(a.socket, a.holder, Event{
 			Kind:    HungUp,
 			Project: a.project,

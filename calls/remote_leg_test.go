@@ -1,6 +1,11 @@
 package calls
 
-import "testing"
+import (
+	"context"
+	"testing"
+
+	"github.com/selvage/selvage/internal/problem"
+)
 
 // TestRemoteLegs shows that legs of two projects on other nodes are kept apart, even if their
 // clients chose the same id.
@@ -19,5 +24,50 @@ func TestRemoteLegs(t *testing.T) {
 	}
 	if len(legs["a"]) != 1 {
 		t.Errorf("the legs that are left on node a are %v, want alice's", legs["a"])
+	}
+}
+
+// A movedStore is a store in which another node carries one call. All other calls have ended.
+type movedStore struct {
+	Store
+	leg, node string
+}
+
+func (s movedStore) FindLeg(_ context.Context, _, leg string) (Record, error) {
+	if leg == s.leg {
+		return Record{Node: s.node}, nil
+	}
+	return Record{}, problem.NoSuch("call")
+}
+
+// hungUpClients note which legs have ended.
+type hungUpClients map[string]bool
+
+func (c hungUpClients) Tell(_ Socket, e Event) { c[e.Leg] = e.Kind == HungUp }
+
+// TestLoseNodes shows that a client whose call was taken over from a dead node may still attach to it.
+// It is notified once the call has ended.
+func TestLoseNodes(t *testing.T) {
+	told := hungUpClients{}
+	c := New(Config{Clients: told, Store: movedStore{leg: "1", node: "alive"}})
+	dead := map[string]bool{"dead": true}
+	for _, leg := range []string{"1", "2"} {
+		c.remote.add(leg, remoteLeg{node: "dead", holder: "alice", project: "p"})
+	}
+	c.loseNodes(context.Background(), dead)
+	if told["1"] {
+		t.Error("the client was notified of the end of its call, which another node carries now")
+	}
+	if !told["2"] {
+		t.Error("the client was not notified that its call on a dead node has ended")
+	}
+
+	c.store = movedStore{}
+	c.loseNodes(context.Background(), dead)
+	if !told["1"] {
+		t.Error("the client was not notified that its call has ended on the other node")
+	}
+	if n := c.Stats().Elsewhere; n != 0 {
+		t.Errorf("%d legs on other nodes are known, want none", n)
 	}
 }
