@@ -108,6 +108,7 @@ func (l *leg) answer(sdp string) error {
 
 	k.record.CalleeLeg = l.id
 	ringer{k}.takenBy(l)
+	k.caller().awaitMedia()
 	k.setState(InCall)
 
 	// The callee's SDK also needs an Answered event: without it, mute does not stop its microphone.

@@ -147,6 +147,14 @@ func (l *leg) endIfGone(now time.Time, heard int64) {
 	}
 }
 
+// awaitMedia restarts the time within which the client's media must arrive, unless it has arrived. A
+// phone that calls sends media only once the call is answered, which may be after noMedia.
+func (l *leg) awaitMedia() {
+	if !l.mediaLost.IsZero() {
+		l.mediaLost = time.Now()
+	}
+}
+
 // checkRevoked reports whether the token was revoked. It checks the token only if the node has
 // received revocations since the last check. If the node cannot know because it receives no
 // revocations, checkRevoked returns false and checks the token again at the next tick.

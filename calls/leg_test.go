@@ -86,3 +86,37 @@ func TestAbsentLeg(t *testing.T) {
 		t.Errorf("the call ended with %v, want %v", got, NodeLost)
 	}
 }
+
+// A silentMedia accepts every answer, and carries nothing.
+type silentMedia struct{ Media }
+
+func (silentMedia) Accept(string) error { return nil }
+func (silentMedia) Link(Kind, Media)    {}
+
+// TestLateAnswer shows that a call whose caller is a phone continues if it is answered late. The phone
+// sends no media before the answer.
+func TestLateAnswer(t *testing.T) {
+	k := newBareCall(New(Config{Clients: deafClients{}, Store: discardingStore{}}), "1")
+	k.state = Ringing
+	caller := k.legs[0]
+	caller.active = true
+	caller.member = Member{ID: "1", Type: Person}
+	caller.media = silentMedia{}
+	caller.mediaLost = time.Now().Add(-2 * noMedia)
+	callee := &leg{call: k, id: "2", inbound: true, media: silentMedia{}, member: Member{ID: "2", Type: Person}}
+	callee.at.Store(Socket{})
+	k.addLeg(callee)
+
+	if err := callee.answer(""); err != nil {
+		t.Fatal(err)
+	}
+	caller.endIfGone(time.Now(), 0)
+	if caller.ended {
+		t.Error("the call has ended before the phone could send media")
+	}
+	caller.mediaLost = time.Time{}
+	caller.awaitMedia()
+	if !caller.mediaLost.IsZero() {
+		t.Error("the media of a connected client counts as lost")
+	}
+}

@@ -176,6 +176,7 @@ func (s *script) answer() {
 	}
 	l := k.caller()
 	k.ringTimer.Stop()
+	l.awaitMedia()
 	k.setState(InCall)
 	l.tell(Event{Kind: Answered})
 	l.join()
