@@ -136,7 +136,7 @@ func (l *leg) endIfGone(now time.Time, heard int64) {
 	}
 
 	switch {
-	case withoutSocket > comeBack:
+	case withoutSocket > comeBack && !l.isExpired(now):
 		l.hangUp(RecoveryTimeout)
 	case withoutSocket > attachWithin && l.media == nil:
 		l.hangUp(NodeLost) // the client has not reconnected after its node was lost
@@ -145,6 +145,13 @@ func (l *leg) endIfGone(now time.Time, heard int64) {
 	case withoutMedia > noMedia && l.active && l.call.state == InCall:
 		l.hangUp(MediaTimeout)
 	}
+}
+
+// isExpired reports whether the client's token has expired. The relay then closes the client's socket,
+// but the call continues while the client sends media. Tokens of phones do not expire.
+func (l *leg) isExpired(now time.Time) bool {
+	expires := l.client.Token.ExpiresAt
+	return !expires.IsZero() && !now.Before(expires)
 }
 
 // awaitMedia restarts the time within which the client's media must arrive, unless it has arrived. A

@@ -92,6 +92,8 @@ type silentMedia struct{ Media }
 
 func (silentMedia) Accept(string) error { return nil }
 func (silentMedia) Link(Kind, Media)    {}
+func (silentMedia) Quality() Quality    { return Quality{} }
+func (silentMedia) Close()              {}
 
 // TestLateAnswer shows that a call whose caller is a phone continues if it is answered late. The phone
 // sends no media before the answer.
@@ -118,5 +120,34 @@ func TestLateAnswer(t *testing.T) {
 	caller.awaitMedia()
 	if !caller.mediaLost.IsZero() {
 		t.Error("the media of a connected client counts as lost")
+	}
+}
+
+// TestExpiredToken shows that a call continues after the token of its caller has expired, as long as
+// the caller sends media. With a valid token, the caller must reconnect.
+func TestExpiredToken(t *testing.T) {
+	now := time.Now()
+	for name, tt := range map[string]struct {
+		expires   time.Time
+		mediaLost time.Time
+		ends      bool
+	}{
+		"valid":          {now.Add(time.Hour), time.Time{}, true},
+		"expired":        {now, time.Time{}, false},
+		"without media":  {now, now, true},
+		"without expiry": {time.Time{}, time.Time{}, true},
+	} {
+		k := newBareCall(New(Config{Clients: deafClients{}, Store: discardingStore{}}), "1")
+		l := k.legs[0]
+		l.active = true
+		l.member.Type = Person
+		l.media = silentMedia{}
+		l.client.Token.ExpiresAt = tt.expires
+		l.socketLost = now
+		l.mediaLost = tt.mediaLost
+		l.endIfGone(now.Add(comeBack+1), 0)
+		if l.ended != tt.ends {
+			t.Errorf("%s: the leg has ended = %v, want %v", name, l.ended, tt.ends)
+		}
 	}
 }
