@@ -133,7 +133,8 @@ func (l *leg) changeInRoom(cmd Command) {
 }
 
 // muteByManager mutes or unmutes the microphone of a member, because an operator requested it. In a
-// call that was moved into the room, it mutes or unmutes both sides.
+// call that was moved into the room, it mutes or unmutes both sides. Clients that have not attached
+// yet, after their node was lost, are muted once they attach.
 func (k *call) muteByManager(muted bool) {
 	if k.inRoom == nil || k.state != InCall {
 		return
@@ -142,7 +143,10 @@ func (k *call) muteByManager(muted bool) {
 	if muted {
 		op = Mute
 	}
-	for _, l := range k.people() {
+	for _, l := range k.legs {
+		if l.ended || l.member.Type != Person {
+			continue
+		}
 		l.apply(Command{Op: op, Media: []Kind{Audio}}, byOthers)
 	}
 	k.inRoom.choose()

@@ -401,3 +401,29 @@ func TestTakenOverEmpty(t *testing.T) {
 		return !room.Ended.IsZero() && m.calls.Stats().Rooms == 0
 	})
 }
+
+// TestMuteAbsent shows that an operator can mute a member who has not attached yet after the room's
+// node was lost.
+func TestMuteAbsent(t *testing.T) {
+	var second calls.Config
+	m := newMeeting(t, func(c *calls.Config) {
+		second = *c
+		second.Node = "second"
+	})
+	absent, present := m.guest().join(), m.guest().join()
+	m.calls = calls.New(second)
+	present.Socket.Node = "second"
+	present.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	if err := m.store.AskMute(t.Context(), m.project, absent.leg, true); err != nil {
+		t.Fatal(err)
+	}
+	go m.calls.Run(t.Context())
+	eventually(t, "the absent member to be muted", func() bool {
+		for _, e := range m.received(calls.MemberUpdated, present) {
+			if e.Member.ID == absent.leg && e.Member.AudioMuted {
+				return true
+			}
+		}
+		return false
+	})
+}
