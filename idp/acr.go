@@ -75,10 +75,24 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	one, two := slices.Contains(values, acrOne), slices.Contains(values, acrTwo)
 	switch {
 	case !one && !two:
-		return oauth("unmet_authentication_requirements",
-			"the authentication that the claim acr requires is not available")
+		return errUnmet
 	case !two:
 		a.Claims.ACR = acrOne // a login with two factors also satisfies a request for one
+	}
+	a.NeedsClass = true
+	return nil
+}
+
+// errUnmet is the error for an essential acr that the login cannot have (OpenID Connect Core Unmet
+// Authentication Requirements 1.0).
+var errUnmet = oauth("unmet_authentication_requirements",
+	"the authentication that the claim acr requires is not available")
+
+// CheckClass returns an error if the request requires an acr, but the login has none, because only
+// an upstream provider has authenticated the person.
+func (a AuthRequest) CheckClass(s Login) error {
+	if a.NeedsClass && acrOf(s.AMR) == "" {
+		return errUnmet
 	}
 	return nil
 }

@@ -34,11 +34,12 @@ type AuthRequest struct {
 	Prompt       []string     `json:"prompt,omitempty"`
 	MaxAge       *int64       `json:"max_age,omitempty"` // in seconds
 	LoginHint    string       `json:"login_hint,omitempty"`
-	Meant        []string     `json:"meant,omitzero"`    // ids of subscribers who may answer it; nil means any
-	Want         Want         `json:"want,omitempty"`    // class that the login must have; "" means any
-	Proof        *Proof       `json:"proof,omitempty"`   // first part of a login that needs a second factor
-	Pending      *Pending     `json:"pending,omitempty"` // account that a person is creating during the request
-	Link         *Identity    `json:"link,omitempty"`    // identity to link with the account of the login
+	Meant        []string     `json:"meant,omitzero"`        // ids of subscribers who may answer it; nil means any
+	Want         Want         `json:"want,omitempty"`        // class that the login must have; "" means any
+	NeedsClass   bool         `json:"needs_class,omitempty"` // whether its login must have an acr
+	Proof        *Proof       `json:"proof,omitempty"`       // first part of a login that needs a second factor
+	Pending      *Pending     `json:"pending,omitempty"`     // account that a person is creating during the request
+	Link         *Identity    `json:"link,omitempty"`        // identity to link with the account of the login
 	Claims       Claims       `json:"claims,omitzero"`
 	Resources    []string     `json:"resources,omitempty"`  // possible audiences (RFC 8707); empty means the issuer
 	UILocales    string       `json:"ui_locales,omitempty"` // languages of pages, the preferred one first

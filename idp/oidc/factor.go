@@ -23,6 +23,9 @@ const (
 // factor for the request. It returns "" if the login is sufficient.
 func (f *flow) factorPathFor(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (string, error) {
 	need, err := f.Requests.Need(r.Context(), c, req)
+	if need == "" && req.CheckClass(s) != nil {
+		need = idp.PreferTwo // with a second factor, the login gets the class that it lacks
+	}
 	if err != nil || need == "" || s.TwoFactors() {
 		return "", err
 	}

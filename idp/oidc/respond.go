@@ -40,6 +40,10 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 // issue returns what a request asks for, as parameters of the response (OpenID Connect Core,
 // sections 3.1.2.5, 3.2.2.5 and 3.3.2.5).
 func (f *flow) issue(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (url.Values, error) {
+	if err := req.CheckClass(s); err != nil {
+		return nil, err
+	}
+
 	v := make(url.Values)
 	if req.Returns(idp.ResponseCode) {
 		code, err := f.Codes.Issue(r.Context(), c, req, s)

@@ -396,10 +396,44 @@ func TestUpstreamLogout(t *testing.T) {
 	wantParam(t, "the provider after signing out", silent, "error", "login_required")
 }
 
-// TestUpstreamFactor shows that a login with a provider does not replace the second factor. Signing
-// out of such a login also signs out at the provider.
-func TestUpstreamFactor(t *testing.T) {
-	f := federate(t, func(in *idp.UpstreamInput) { in.Logout = new(true) })
+// TestUpstreamACR shows that a login with a provider has no acr. It therefore does not satisfy a
+// request with an essential acr, until the person presents a second factor.
+func TestUpstreamACR(t *testing.T) {
+	f := federate(t, nil)
+	f.link()
+	b := f.newBrowser()
+	signIn := func(claims string) reply {
+		page := b.authorize(request(f.site, "prompt", "login", "claims", claims))
+		return b.get(f.confirm(f.press(b, page), f.up.ada.Email))
+	}
+
+	voluntary := signIn(`{"id_token":{"acr":{"value":"1"}}}`)
+	wantCode(t, "a voluntary acr", voluntary)
+	tokens := f.redeem(f.site, voluntary.param("code")).json(t)
+	if acr := idClaims(t, tokens)["acr"]; acr != nil {
+		t.Errorf("a voluntary acr: the ID token has the acr %v, want none", acr)
+	}
+	for _, values := range []string{`["1"]`, `["2","1"]`} {
+		claims := `{"id_token":{"acr":{"essential":true,"values":` + values + `}}}`
+		got := signIn(claims)
+		wantParam(t, "an essential acr of "+values, got, "error", "unmet_authentication_requirements")
+		wantParam(t, "an essential acr of "+values, got, "code", "")
+		silent := b.authorize(request(f.site, "prompt", "none", "claims", claims))
+		wantParam(t, "a silent request for "+values, silent, "error", "unmet_authentication_requirements")
+	}
+
+	key := f.app()
+	page := b.authorize(request(f.site, "claims", `{"id_token":{"acr":{"essential":true,"value":"1"}}}`))
+	got := b.enterCode(page, factortest.Code(key, f.now()))
+	tokens = f.redeem(f.site, got.param("code")).json(t)
+	if acr := idClaims(t, tokens)["acr"]; acr != "1" {
+		t.Errorf("an essential acr with a second factor: the ID token has the acr %v, want 1", acr)
+	}
+}
+
+// link links ada with ada's account at the provider.
+func (f federation) link() {
+	f.t.Helper()
 	identity := idp.Identity{
 		UpstreamID: f.u.ID,
 		Issuer:     f.u.Issuer,
@@ -408,7 +442,14 @@ func TestUpstreamFactor(t *testing.T) {
 		Verified:   true,
 	}
 	login := idp.Login{ProjectID: f.project.ID, SubscriberID: f.ada.ID}
-	must(t, f.idp.Upstreams.Link(context.Background(), f.u, identity, login))
+	must(f.t, f.idp.Upstreams.Link(context.Background(), f.u, identity, login))
+}
+
+// TestUpstreamFactor shows that a login with a provider does not replace the second factor. Signing
+// out of such a login also signs out at the provider.
+func TestUpstreamFactor(t *testing.T) {
+	f := federate(t, func(in *idp.UpstreamInput) { in.Logout = new(true) })
+	f.link()
 	key := f.app()
 	b := f.newBrowser()
 	got := f.signIn(b, f.up.ada.Email)
