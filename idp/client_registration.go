@@ -197,8 +197,8 @@ func (rs *Registrations) Authenticate(ctx context.Context, id, token string) (Re
 }
 
 // Update replaces the settings of a registered client with the settings in m (RFC 7592, section
-// 2.2). If the client now needs a secret that it did not need before, Update creates one. Update
-// counts against the limit of the network, because it may fetch documents.
+// 2.2). If the client now needs a secret and has none, or did not need one before, Update creates one.
+// Update counts against the limit of the network, because it may fetch documents.
 func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m ClientMetadata,
 	network string) (RegisteredClient, error) {
 	if err := rs.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
@@ -217,7 +217,7 @@ func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m Clien
 		return c, gone(err)
 	}
 	updated := RegisteredClient{AccessToken: c.AccessToken}
-	if now.AuthMethod.bySecret() && !c.AuthMethod.bySecret() {
+	if now.AuthMethod.bySecret() && (!c.AuthMethod.bySecret() || c.SecretHash == "") {
 		updated.Client, updated.Secret, err = rs.clients.RotateSecret(ctx, c.ID, 0, nil)
 		return updated, gone(err)
 	}

@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"context"
 	"crypto"
 	"errors"
 	"maps"
@@ -8,11 +9,14 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/store"
 )
 
 // TestManageRegistration shows that a client can read, replace and delete its registration, and
@@ -91,6 +95,42 @@ func (w *world) tokensOf(c idp.Client, password string) map[string]any {
 	b := w.newBrowser()
 	code := b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow").param("code")
 	return w.postAs(c.ID, password, "/oauth/token", with(redemption(c, code), "client_id", "")).json(w.t)
+}
+
+// failingSecrets fails to store secrets of clients.
+type failingSecrets struct{ *store.Store }
+
+func (failingSecrets) SetClientSecret(context.Context, idp.Client, string, *fabric.Rights) error {
+	return problem.New(problem.Unavailable, "unavailable", "the database is down")
+}
+
+// TestSecretAfterFailure shows that a client whose new authentication method needs a secret gets one
+// when it replaces its registration again, if the secret could not be stored the first time.
+func TestSecretAfterFailure(t *testing.T) {
+	w := newWorld(t)
+	created := w.registered(w.initialToken(), appMetadata(metadata{"token_endpoint_auth_method": "none"}))
+	find := func() idp.RegisteredClient {
+		c, err := w.idp.Registrations.Authenticate(t.Context(), text(created["client_id"]),
+			text(created["registration_access_token"]))
+		must(t, err)
+		return c
+	}
+	asked := find().Registered()
+	asked.AuthMethod = idp.AuthBasic
+
+	node := w.idp.Config
+	node.Store.Clients = failingSecrets{w.rows}
+	_, err := idp.New(node).Registrations.Update(t.Context(), find(), asked, "192.0.2.1")
+	if !errors.Is(err, problem.Unavailable) {
+		t.Errorf("replacing while secrets cannot be stored: %v, want Unavailable", err)
+	}
+
+	w.pass(time.Second) // the cached client expires
+	again, err := w.idp.Registrations.Update(t.Context(), find(), asked, "192.0.2.1")
+	must(t, err)
+	if again.Secret == "" {
+		t.Error("replacing again: no secret, want one")
+	}
 }
 
 // TestOperatorKeepsScopes shows that a client keeps the scopes that an operator gave it when it
