@@ -290,7 +290,7 @@ func TestSignedIntrospection(t *testing.T) {
 		wantStatus(t, "signed introspection as an access token", info, http.StatusUnauthorized)
 	}
 
-	for _, accept := range []string{"application/json", "*/*", "", kind + ";q=0"} {
+	for _, accept := range []string{"application/json", "*/*", "", kind + ";q=0", kind + "; q=0.000"} {
 		got := b.introspect(t, token, accept)
 		if sent := got.header.Get("Content-Type"); !strings.HasPrefix(sent, "application/json") {
 			t.Errorf("for %q, the Content-Type is %q, want application/json", accept, sent)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
@@ -44,11 +45,18 @@ const introspectionType = "application/token-introspection+jwt"
 func asksSigned(r *http.Request) bool {
 	for accepted := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
 		kind, params, err := mime.ParseMediaType(accepted)
-		if err == nil && kind == introspectionType && params["q"] != "0" {
+		if err == nil && kind == introspectionType && !isRefused(params["q"]) {
 			return true
 		}
 	}
 	return false
+}
+
+// isRefused reports whether the weight of a media type says that the client does not accept the type
+// (RFC 9110, section 12.4.2). The weight is "" if there is none.
+func isRefused(weight string) bool {
+	n, err := strconv.ParseFloat(weight, 64)
+	return err == nil && n == 0
 }
 
 // introspectSigned sends answer as a JWT for the client (RFC 9701, section 5).
