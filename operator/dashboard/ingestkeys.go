@@ -79,5 +79,5 @@ func (a *ingestKeyPages) revokeIngestKey(v *visit) error {
 	if err := a.Fabric.IngestKeys.Revoke(v.r.Context(), v.project.ID, v.r.PathValue("id")); err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/ingest-keys?done=revoked")
+	return v.redirect(v.base() + "/ingest-keys?done=ingestrevoked")
 }

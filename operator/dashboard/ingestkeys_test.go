@@ -41,7 +41,8 @@ func TestIngestKeyPage(t *testing.T) {
 	longName := b.post(path, path, url.Values{"name": {strings.Repeat("x", 300)}})
 	longName.wantStatus(t, http.StatusUnprocessableEntity)
 
-	b.post(path, path+"/"+key.ID+"/revoke", nil).leadsTo(t, path+"?done=revoked")
+	b.post(path, path+"/"+key.ID+"/revoke", nil).leadsTo(t, path+"?done=ingestrevoked")
+	b.get(path+"?done=ingestrevoked").wantText(t, "Ingest key revoked.")
 	_, err = w.fabric.IngestKeys.Authenticate(t.Context(), secret)
 	if !errors.Is(err, problem.NotFound) {
 		t.Errorf("Authenticate with a revoked key = %v, want not found", err)

@@ -90,6 +90,7 @@ var notices = map[string]string{
 	"memberchanged":     "The member is muted or unmuted within a second.",
 	"roomended":         "End requested. All members leave within a second.",
 	"roomover":          "The room session had already ended.",
+	"ingestrevoked":     "Ingest key revoked. Uploads to its URL are refused.",
 	"keyended":          "The old secret of {this} has been revoked. Only the new one works.",
 	"keysrevoked":       "API keys revoked: {n}.",
 	"clientsdeleted":    "OAuth clients deleted: {n}.",
