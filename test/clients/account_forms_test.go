@@ -38,6 +38,20 @@ func TestAccountForms(t *testing.T) {
 	b.typeInto("display-name", "Nobody")
 	b.do(goTo(account + "&done=profile"))
 	b.until("the saved name again", "document.getElementById('display-name')?.value === 'Countess'")
+
+	// A download does not leave the page, so its form can be sent again.
+	if sent := eval[int](b, `(() => {
+		let sent = 0;
+		const button = document.getElementById("data-download");
+		button.form.addEventListener("submit", (event) => {
+			sent += event.defaultPrevented ? 0 : 1;
+			event.preventDefault();
+		});
+		for (let i = 0; i < 2; i++) button.click();
+		return sent;
+	})()`); sent != 2 {
+		t.Errorf("two clicks on the download send %d forms, want 2", sent)
+	}
 }
 
 // endLogin revokes the subscriber's logins, and reloads the account page until it asks to sign in
