@@ -26,7 +26,7 @@ if (main) {
   const forms = [...main.querySelectorAll("form[method=post]")];
   const key = (form) => `draft ${main.dataset.drafts ?? location.pathname} ${forms.indexOf(form)}`;
   const isKept = (e) => e.name && !["hidden", "password", "file", "submit", "button"].includes(e.type)
-    && e.autocomplete !== "one-time-code";
+    && e.autocomplete !== "one-time-code" && !("secret" in e.dataset);
   const fields = (form) => [...form.elements].filter(isKept);
   const isChoice = (e) => e.type === "checkbox" || e.type === "radio";
   const state = (form) => fields(form).map((e) => (isChoice(e) ? e.checked : e.value));

@@ -78,6 +78,9 @@ func TestDashboardDay(t *testing.T) {
 		!strings.Contains(found, "billing backend") {
 		t.Errorf("a leaked key is shown as %q, want its kind and name", found)
 	}
+	if drafts := eval[string](b, "JSON.stringify(Object.entries(sessionStorage))"); strings.Contains(drafts, key) {
+		t.Error("the browser keeps a draft of the pasted key, want none")
+	}
 	b.click("found-more")
 	b.fill("revoke", "confirm", "billing backend")
 	b.arrive(home + "/keys")
