@@ -236,7 +236,9 @@ const follow = (live) => {
       live.hidden = false;
       return;
     }
-    const answer = await fetch(location.href);
+    const answer = await fetch(location.href).catch(() => null);
+    if (answer?.redirected) return location.reload(); // the session has ended
+    if (!answer?.ok) return setTimeout(() => follow(live), 10_000); // the server may be restarting
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const id of live.dataset.replaces.split(" ")) {
       document.getElementById(id)?.replaceChildren(...page.getElementById(id)?.childNodes ?? []);
