@@ -49,6 +49,7 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 		wantStatus(t, answer+" again", again, http.StatusOK)
 		wantText(t, answer+" again", again, `id="device-`)
 		wantPolled(d)
+		w.pass(4 * time.Second) // a double click is answered once; see TestDoubleClick
 		wantStatus(t, "a third answer", b.consent(page, "allow"), http.StatusBadRequest)
 	}
 }

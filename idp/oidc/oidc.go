@@ -220,7 +220,8 @@ func (a *API) Handler() http.Handler { return web.Mount(a.mount) }
 func (a *API) Routes() []string { return web.Routes(a.mount) }
 
 // mount registers all patterns. The functions in it differ in who may send the requests: page takes
-// forms from any site, own only from pages of this server, and anyOrigin serves scripts of any site.
+// forms from any site, own and click only from pages of this server, and anyOrigin serves scripts of
+// any site. click is for forms that a double click must not send twice.
 func (a *API) mount(mux web.Mux) {
 	pg, s, d := a.pages, a.server, a.discovery
 	library := op.RegisterServer(s, op.Endpoints{
@@ -235,6 +236,7 @@ func (a *API) mount(mux web.Mux) {
 	own := func(pattern string, h web.Handler) {
 		mux.Handle(pattern, withPresentation(pg.sameOrigin(web.Handle(h, pg.writePage))))
 	}
+	click := func(pattern string, h web.Handler) { own(pattern, pg.clickedOnce(h)) }
 	anyOrigin := func(path string, h http.Handler, methods ...string) {
 		mux.Handle(path, web.AnyOrigin(h, methods...))
 	}
@@ -260,41 +262,41 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /account/sessions/end-all", a.account.form(a.account.endAllLogins))
 	own("POST /account/sign-in", a.account.form(a.account.signInAgain))
 	own("GET /accounts", a.signIn.showAccounts)
-	own("POST /accounts", a.signIn.chooseAccount)
+	click("POST /accounts", a.signIn.chooseAccount)
 	own("GET /change-address", a.links.showChange)
-	own("POST /change-address", a.links.change)
+	click("POST /change-address", a.links.change)
 
 	mux.Handle("GET /brand/{file}", web.Handle(pg.showColor, writeNoColor))
 	mux.Handle("GET /brand/logo/{file}", web.Handle(pg.showLogo, writeNoColor))
 	own("GET /consent", a.consents.showConsent)
-	own("POST /consent", a.consents.answerConsent)
+	click("POST /consent", a.consents.answerConsent)
 	own("GET /device", a.devices.showDevice)
 	own("POST /device", a.devices.enterUserCode)
 	own("GET /forgot", a.links.showForgot)
 	own("POST /forgot", a.links.askReset)
 	own("GET /invite", a.links.showInvitation)
-	own("POST /invite", a.links.acceptInvitation)
+	click("POST /invite", a.links.acceptInvitation)
 	own("GET /invite/accepted", a.links.showAccepted)
 	own("POST /language", pg.changeLanguage)
 
 	own("GET /login", a.signIn.showLogin)
-	own("POST /login", a.signIn.logIn)
-	own("POST /login/continue", a.factors.continueLogin)
+	click("POST /login", a.signIn.logIn)
+	click("POST /login/continue", a.factors.continueLogin)
 	own("GET /login/enrol", a.factors.showEnrol)
-	own("POST /login/enrol", a.factors.enrolApp)
-	own("POST /login/enrol/passkey", a.factors.enrolPasskey)
+	click("POST /login/enrol", a.factors.enrolApp)
+	click("POST /login/enrol/passkey", a.factors.enrolPasskey)
 	own("GET /login/factor", a.factors.showFactor)
-	own("POST /login/factor", a.factors.proveFactor)
+	click("POST /login/factor", a.factors.proveFactor)
 	own("GET /login/link", a.signIn.showLink)
-	own("POST /login/link", a.signIn.answerLink)
-	own("POST /login/passkey", a.signIn.logInByPasskey)
+	click("POST /login/link", a.signIn.answerLink)
+	click("POST /login/passkey", a.signIn.logInByPasskey)
 	own("POST "+upstreamPath, a.signIn.beginUpstream)
 	page("GET "+idp.CallbackPath+"{issuer...}", a.signIn.finishUpstream)
 	page("GET "+upstreamLogoutPath, a.logout.finishUpstream)
 	page("GET /login/oauth/authorize", a.flow.authorize)
 	page("POST /login/oauth/authorize", a.flow.authorizeByPost)
 	own("GET /logout", a.logout.showLogout)
-	own("POST /logout", a.logout.logOut)
+	click("POST /logout", a.logout.logOut)
 
 	anyOrigin(devicePath, s.strict(byLibrary(library)), http.MethodPost)
 	anyOrigin(introspectPath, s.strict(s.introspect), http.MethodPost)
@@ -313,11 +315,11 @@ func (a *API) mount(mux web.Mux) {
 	own("GET /register", a.registration.showRegister)
 	own("POST /register", a.registration.register)
 	own("GET /reset", a.links.showReset)
-	own("POST /reset", a.links.reset)
+	click("POST /reset", a.links.reset)
 	own("GET /verify", a.links.showVerify)
-	own("POST /verify", a.links.verify)
+	click("POST /verify", a.links.verify)
 	own("GET /welcome", a.registration.showWelcome)
-	own("POST /welcome", a.registration.welcome)
+	click("POST /welcome", a.registration.welcome)
 	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo.serve, a.userinfo.writeError), http.MethodGet, http.MethodPost)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/internal/words"
@@ -21,15 +22,18 @@ type pages struct {
 	browsers *web.Browsers
 	cookies  web.Cookies
 	mailbox  bool
+	clicks   *once.Guard // see clickedOnce
 }
 
 func newPages(shared *core, c Config, public *url.URL) *pages {
 	cookies := web.Cookies{PublicURL: public}
+	clicks := once.Forms{Now: c.Provider.Now} // remembers no forms, only the latest responses
 	return &pages{
 		core:    shared,
 		origin:  public.Scheme + "://" + public.Host,
 		cookies: cookies,
 		mailbox: c.Mailbox,
+		clicks:  once.New(clicks, c.Log),
 		browsers: &web.Browsers{
 			Store:   c.Sessions,
 			Rows:    c.Browsers,
@@ -111,8 +115,34 @@ func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page,
 		o.View.Back = "" // the fields of its form are for the app
 	case templates.NewPassword:
 		o.View.Back = linkAt(r, p.Token)
+		pg.cookies.Flow(w, r) // clickedOnce recognizes the browser by it, here and below
+	case templates.Confirm:
+		pg.cookies.Flow(w, r)
 	}
 	return templates.Write(w, p, o)
+}
+
+// clickedOnce returns a handler for a form that uses something up, such as a link or a request. If a
+// browser sends the form twice in a row, as it does after a double click, both requests get the same
+// response. The browser shows the second one, which would otherwise say that the form is over. The
+// second request has the same cookies, because the browser has dropped the first response.
+func (pg *pages) clickedOnce(serve web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		form, err := postForm(w, r)
+		if err != nil {
+			return err
+		}
+		if pg.cookies.FlowOf(r) == "" {
+			return serve(w, r) // without a cookie, other browsers could send the same request
+		}
+		cookies := strings.Join(r.Header.Values("Cookie"), "\n")
+		return pg.clicks.Serve(w, r, once.Form{
+			ID: strings.Join([]string{r.URL.RequestURI(), cookies, form.Encode()}, "\n"),
+			Handle: func(w http.ResponseWriter, r *http.Request) (bool, error) {
+				return true, serve(w, r)
+			},
+		})
+	}
 }
 
 // writePage writes the page for an error.
