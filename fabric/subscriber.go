@@ -123,6 +123,7 @@ type SubscriberInput struct {
 	PasswordHash *string
 	Disabled     *bool
 	Claims       *StandardClaims // replaces all claims
+	Locale       *string         // replaces only this claim
 	RecordCalls  *RecordCalls    // the default for a new subscriber is RecordInherit
 	Forwarding   ForwardingInput
 	Proof        *Proof  // proof that permits the change or creation
@@ -158,6 +159,9 @@ func (in SubscriberInput) checkSet(isNew bool) error {
 
 	if in.Claims != nil {
 		errs = append(errs, in.Claims.check())
+	}
+	if in.Locale != nil {
+		errs = append(errs, StandardClaims{Locale: *in.Locale}.check())
 	}
 	errs = append(errs, checkRecordCalls(in.RecordCalls, RecordInherit, RecordOff, RecordOn), in.Forwarding.check())
 	if in.PasswordHash != nil {
@@ -222,6 +226,9 @@ func (ss *Subscribers) newSubscriber(
 	}
 	if in.Claims != nil {
 		s.Claims = *in.Claims
+	}
+	if in.Locale != nil {
+		s.Claims.Locale = *in.Locale
 	}
 	if in.RecordCalls != nil {
 		s.RecordCalls = *in.RecordCalls

@@ -18,6 +18,7 @@ type SubscriberChange struct {
 	Email        *string
 	Verified     *bool
 	Claims       *StandardClaims
+	Locale       *string // changes only this claim
 	PasswordHash *string
 	Disabled     *bool
 	RecordCalls  *RecordCalls
@@ -58,6 +59,7 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 		Disabled:     in.Disabled,
 		Verified:     in.Verified,
 		Claims:       in.Claims,
+		Locale:       in.Locale,
 		RecordCalls:  in.RecordCalls,
 		Forwarding:   in.Forwarding.change(s.Forwarding),
 		Proof:        in.Proof,
@@ -105,7 +107,8 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 func (c SubscriberChange) differs(s Subscriber) bool {
 	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
-		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.RecordCalls != nil ||
+		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) ||
+		c.Locale != nil && *c.Locale != s.Claims.Locale || c.RecordCalls != nil ||
 		c.Forwarding != ForwardingInput{} || c.Profile.differs(s.Person)
 }
 

@@ -168,7 +168,7 @@ func changedFields(c fabric.SubscriberChange) string {
 	}{
 		{"email", c.Email != nil},
 		{"email_verified", c.Verified != nil},
-		{"claims", c.Claims != nil},
+		{"claims", c.Claims != nil || c.Locale != nil},
 		{"password", c.PasswordHash != nil},
 		{"profile", c.Profile != fabric.Profile{}},
 		{"forwarding", c.Forwarding != fabric.ForwardingInput{}},

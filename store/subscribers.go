@@ -251,6 +251,11 @@ var updateSubscriber = func() string {
 func (t tx) updateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time,
 ) (sub fabric.Subscriber, webhooks int, err error) {
+	if c.Locale != nil {
+		if c.Claims, err = t.claimsWithLocale(ctx, projectID, id, *c.Locale); err != nil {
+			return sub, 0, err
+		}
+	}
 	var claims *string
 	if c.Claims != nil {
 		text, err := jsonText(*c.Claims)
@@ -274,6 +279,20 @@ func (t tx) updateSubscriber(
 		err = emailTaken()
 	}
 	return sub, webhooks, err
+}
+
+// claimsWithLocale locks a subscriber, and returns its claims with the given locale.
+func (t tx) claimsWithLocale(
+	ctx context.Context, projectID, id, locale string,
+) (*fabric.StandardClaims, error) {
+	var claims fabric.StandardClaims
+	err := t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
+		RETURNING claims`, projectID, id).Scan(asJSON{v: &claims, zero: "{}"})
+	if err != nil {
+		return nil, checkRow(err, "subscriber")
+	}
+	claims.Locale = locale
+	return &claims, nil
 }
 
 // endLogins ends all logins, OAuth grants and refresh tokens of a subscriber, and queues the

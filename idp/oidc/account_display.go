@@ -42,12 +42,10 @@ func (ac *account) changeDisplay(w http.ResponseWriter, r *http.Request, v visit
 // setLocale sets the language of an account. It keeps the current locale if that locale has the
 // same language, perhaps with a region.
 func (ac *account) setLocale(r *http.Request, v visit, tag string) error {
-	claims := v.sub.Claims
-	if known := words.In(claims.Locale); known != nil && known.Tag == tag {
+	if known := words.In(v.sub.Claims.Locale); known != nil && known.Tag == tag {
 		return nil
 	}
-	claims.Locale = tag
 	_, err := ac.Fabric.Subscribers.Update(r.Context(), v.ProjectID, v.SubscriberID,
-		fabric.SubscriberInput{Claims: &claims})
+		fabric.SubscriberInput{Locale: &tag})
 	return err
 }
