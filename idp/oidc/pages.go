@@ -111,6 +111,8 @@ func (pg *pages) isRecent(s idp.Login) bool {
 func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {
 	o.View = pg.view(r)
 	switch p := p.(type) {
+	case templates.AccountPage:
+		o.View.Back = "" // its own form also changes the language of the account, which counts more
 	case templates.Return:
 		o.View.Back = "" // the fields of its form are for the app
 	case templates.NewPassword:
