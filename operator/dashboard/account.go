@@ -56,6 +56,10 @@ func (a *accountPages) renderAccount(v *visit, status int, p accountPage) error 
 	if err != nil {
 		return err
 	}
+	projects, err = a.addProjects(v, projects, v.operator.Roles...)
+	if err != nil {
+		return err
+	}
 
 	p.Email = v.operator.Email
 	p.Name = v.operator.Name

@@ -13,35 +13,63 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// maxProjects is the maximum number of projects in the switcher and in the list of projects.
+// maxProjects is the maximum number of projects in the switcher and on a page of the list of projects.
 const maxProjects = 200
 
-// projectsOf returns the projects in which the operator has a role, sorted by name.
+// projectsOf returns the projects in which the operator has a role, sorted by name. There are at most
+// maxProjects of them if the operator has a role in the installation.
 func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
-	projects, err := a.unsortedProjectsOf(v)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(projects, func(x, y fabric.Project) int {
-		return strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
-	})
-	return projects, nil
+	found, err := a.projectsFrom(v, "")
+	return found.Items, err
 }
 
-func (a *site) unsortedProjectsOf(v *visit) (projects []fabric.Project, err error) {
+// projectsFrom returns a page of the projects in which the operator has a role. The projects of a page
+// are sorted by name. from is the id of the first project of the page, or "".
+func (a *site) projectsFrom(v *visit, from string) (found page.Page[fabric.Project], err error) {
 	if v.operator.Sees("") {
-		found, err := a.Fabric.Projects.List(v.r.Context(), page.Query{Size: maxProjects})
-		return found.Items, err
+		found, err = a.Fabric.Projects.List(v.r.Context(), page.Query{Size: maxProjects, From: from})
+	} else {
+		found.Items, err = a.projectsOfRoles(v, v.operator.Roles)
 	}
-	for _, m := range v.operator.Roles {
+	if err != nil {
+		return page.Page[fabric.Project]{}, err
+	}
+	slices.SortFunc(found.Items, func(x, y fabric.Project) int {
+		return strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
+	})
+	return found, nil
+}
+
+// projectsOfRoles returns the projects that roles name.
+func (a *site) projectsOfRoles(v *visit, roles []operator.Membership) (projects []fabric.Project, err error) {
+	for _, m := range roles {
 		p, err := a.Fabric.Projects.Find(v.r.Context(), m.ProjectID)
 		if errors.Is(err, problem.NotFound) {
-			continue // the project was deleted after the session was read
+			continue // the project was deleted after the role was read
 		}
 		if err != nil {
 			return nil, err
 		}
 		projects = append(projects, p)
+	}
+	return projects, nil
+}
+
+// addProjects returns projects together with those that roles name and projects lacks, because there
+// are more than maxProjects.
+func (a *site) addProjects(
+	v *visit, projects []fabric.Project, roles ...operator.Membership,
+) ([]fabric.Project, error) {
+	for _, m := range roles {
+		isNamed := func(p fabric.Project) bool { return p.ID == m.ProjectID }
+		if m.ProjectID == "" || slices.ContainsFunc(projects, isNamed) {
+			continue
+		}
+		found, err := a.projectsOfRoles(v, []operator.Membership{m})
+		if err != nil {
+			return nil, err
+		}
+		projects = append(projects, found...)
 	}
 	return projects, nil
 }

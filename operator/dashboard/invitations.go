@@ -28,6 +28,15 @@ func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (rows
 	if err != nil {
 		return nil, err
 	}
+	var roles []operator.Membership
+	for _, link := range found {
+		roles = append(roles, link.Role)
+	}
+	projects, err = a.addProjects(v, projects, roles...)
+	if err != nil {
+		return nil, err
+	}
+
 	for _, link := range found {
 		row := invitationRow{
 			Link:   link,

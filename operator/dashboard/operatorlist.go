@@ -18,7 +18,12 @@ func (a *operatorPages) exportOperators(v *visit) error {
 
 	_, filter := v.operatorFinder()
 	list := func(query page.Query) (page.Page[operator.Operator], error) {
-		return a.Operators.Search(v.r.Context(), filter, query)
+		found, err := a.Operators.Search(v.r.Context(), filter, query)
+		if err != nil {
+			return found, err
+		}
+		projects, err = a.addProjects(v, projects, rolesOf(found.Items)...)
+		return found, err
 	}
 	line := func(o operator.Operator) []string {
 		var roles []string

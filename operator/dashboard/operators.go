@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -36,10 +37,9 @@ type operatorRow struct {
 // A roleRow is a role with the name of its project.
 type roleRow struct{ Role, Project string }
 
-// roleRowOf returns the row for a role. If the membership's project is not in projects, the row
-// says “every project”.
+// roleRowOf returns the row for a role, with the name of the project in projects.
 func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
-	r := roleRow{Role: string(m.Role), Project: "every project"}
+	r := roleRow{Role: string(m.Role), Project: cmp.Or(m.ProjectID, "every project")}
 	for _, p := range projects {
 		if p.ID == m.ProjectID {
 			r.Project = p.Name
@@ -103,6 +103,11 @@ func (a *operatorPages) listOperators(v *visit) error {
 		return err
 	}
 
+	projects, err = a.addProjects(v, projects, rolesOf(found.Items)...)
+	if err != nil {
+		return err
+	}
+
 	invitations, err := a.invitationsOf(v, projects)
 	if err != nil {
 		return err
@@ -113,6 +118,14 @@ func (a *operatorPages) listOperators(v *visit) error {
 		foundList:   foundList[operatorRow]{list: listOf(v, found, row), Finder: search},
 		Invitations: invitations,
 	})
+}
+
+// rolesOf returns the roles of all operators.
+func rolesOf(all []operator.Operator) (roles []operator.Membership) {
+	for _, o := range all {
+		roles = append(roles, o.Roles...)
+	}
+	return roles
 }
 
 // roleTitles describes the roles in a word.
@@ -148,6 +161,10 @@ func (a *operatorPages) projectChoices(v *visit, chosen string) ([]choice, error
 	if err != nil {
 		return nil, err
 	}
+	projects, err = a.addProjects(v, projects, operator.Membership{ProjectID: chosen})
+	if err != nil {
+		return nil, err
+	}
 	choices := []choice{{Title: "Every project and the installation", Chosen: chosen == ""}}
 	for _, p := range projects {
 		choices = append(choices, choice{Value: p.ID, Title: p.Name, Chosen: p.ID == chosen})
@@ -177,6 +194,10 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 		return err
 	}
 	projects, err := a.projectsOf(v)
+	if err != nil {
+		return err
+	}
+	projects, err = a.addProjects(v, projects, o.Roles...)
 	if err != nil {
 		return err
 	}

@@ -73,6 +73,7 @@ const wrongName = "The name does not match. Nothing was deleted."
 // A projectsPage lists the projects that the operator may see.
 type projectsPage struct {
 	Projects []projectRow
+	Pager    pager
 	MayMake  bool
 	Name     string
 	Faults   faults
@@ -87,12 +88,17 @@ type projectRow struct {
 func (a *projectPages) listProjects(v *visit) error { return a.projectsPage(v, http.StatusOK, "", nil) }
 
 func (a *projectPages) projectsPage(v *visit, status int, name string, wrong faults) error {
-	all, err := a.projectsOf(v)
+	found, err := a.projectsFrom(v, v.query().From)
 	if err != nil {
 		return err
 	}
-	p := projectsPage{MayMake: v.operator.Check(operator.MakeProject, "") == nil, Name: name, Faults: wrong}
-	for _, project := range all {
+	p := projectsPage{
+		Pager:   v.pager(found.Prev, found.Next),
+		MayMake: v.operator.Check(operator.MakeProject, "") == nil,
+		Name:    name,
+		Faults:  wrong,
+	}
+	for _, project := range found.Items {
 		p.Projects = append(p.Projects, projectRow{project, string(v.operator.In(project.ID))})
 	}
 	return a.page(v, status, "Projects", "projects", p)
