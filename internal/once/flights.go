@@ -132,10 +132,14 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // succeeded reports whether the handler has responded without an error.
 func (r *recorder) succeeded() bool { return r.status != 0 && r.status < http.StatusBadRequest }
 
-// replay sends the response again. Headers that w already has belong to the new request.
+// replay sends the response again. Headers that w already has belong to the new request. The browser
+// needs the cookies of both.
 func (r *recorder) replay(w http.ResponseWriter) {
 	for name, values := range r.header {
-		if w.Header()[name] == nil {
+		switch {
+		case name == "Set-Cookie":
+			w.Header()[name] = append(w.Header()[name], values...)
+		case w.Header()[name] == nil:
 			w.Header()[name] = values
 		}
 	}

@@ -36,7 +36,7 @@ var (
 var internalTexts = []string{
 	"no operator is signed in", "the operator must confirm their identity again",
 	"signed in", "operator session ", "a form of the dashboard", "dashboard ", "Origin", "Location", "Mac OS X",
-	"CallSid", "StartTime", "Authorization:", "too many fields",
+	"Cookie", "CallSid", "StartTime", "Authorization:", "too many fields",
 	"neither an API key nor a token was sent, and no operator is signed in",
 	"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "color must", "the color", "the color must",
 	"changed meanwhile", "too many tries", "unknown account", "wrong password", "no password",

@@ -121,6 +121,7 @@ func New(c Config) (*API, error) {
 		cookies:       web.Cookies{PublicURL: public},
 		streams:       streams{by: make(map[string]int), stop: make(chan struct{})},
 		forms:         once.New(forms, c.Log),
+		clicks:        once.New(once.Forms{Now: c.Now}, c.Log),
 	}
 	served := routes(c, s)
 	s.links = linksOf(served)

@@ -1,29 +1,37 @@
 package dashboard
 
 import (
+	"cmp"
+	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serve runs the handler of a route. A form that creates or sends something is handled once.
+// serve runs the handler of a route. A form that creates or sends something is handled once. A form
+// that replaces the session is handled once if a double click sends it twice.
 func (a *site) serve(v *visit) error {
-	if !v.route.once {
+	handle := func(w http.ResponseWriter, r *http.Request) (bool, error) {
+		v.w, v.r = w, r
+		if err := v.route.serve(v); err != nil {
+			a.fail(v, err)
+		}
+		return !v.preview, nil
+	}
+	switch {
+	case v.route.enters:
+		return a.clicks.Serve(v.w, v.r, once.Form{ID: v.clickID(), Handle: handle})
+	case !v.route.once:
 		return v.route.serve(v)
 	}
 	return a.forms.Serve(v.w, v.r, once.Form{
 		ID:       v.submissionID(),
 		IsUpload: v.file != nil,
-		Handle: func(w http.ResponseWriter, r *http.Request) (bool, error) {
-			v.w, v.r = w, r
-			if err := v.route.serve(v); err != nil {
-				a.fail(v, err)
-			}
-			return !v.preview, nil
-		},
+		Handle:   handle,
 		Refuse: func(sent once.Sent) error {
 			return a.page(v, http.StatusConflict, "Already sent", "sent", sentPage{sent, ownPath(refererPath(v.r))})
 		},
@@ -38,6 +46,27 @@ func (v *visit) submissionID() string {
 		id += "\n" + v.file.FileName() + "\n" + strconv.FormatInt(v.r.ContentLength, 10)
 	}
 	return id
+}
+
+// clickID identifies a form that is sent in this browser. Both requests of a double click have the same
+// cookies, because the browser has dropped the first response.
+func (v *visit) clickID() string {
+	return v.submissionID() + "\n" + strings.Join(v.r.Header.Values("Cookie"), "\n")
+}
+
+// refuse responds to a request that may not use its route. It sends the response to the first request
+// of a double click again, if that request has replaced the session in which both were sent. Otherwise,
+// the second response, which the browser shows, would lead to the login page. Recovery codes would be
+// lost.
+func (a *site) refuse(v *visit, err error) {
+	if v.route.enters && (errors.Is(err, errSignIn) || errors.Is(err, errForm)) {
+		ok, failed := a.clicks.Replay(v.w, v.r, v.clickID())
+		if ok {
+			return
+		}
+		err = cmp.Or(failed, err)
+	}
+	a.fail(v, err)
 }
 
 // halfDone returns the faults to show if the second step of a form failed after the first one was done.

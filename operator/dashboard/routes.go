@@ -21,6 +21,7 @@ type route struct {
 	nav     string // title in the navigation; "" means that the navigation does not list the page
 	group   navGroup
 	once    bool  // the form makes or sends something; see site.serve
+	enters  bool  // the form begins or replaces the session; see site.serve
 	fresh   bool  // the operator must have confirmed their identity recently
 	large   bool  // the form may contain a document
 	upload  int64 // maximum size of the file at the end of the form, in bytes; 0 if the form has no file

@@ -68,11 +68,13 @@ func (a *accountPages) routes() []route {
 		{pattern: "POST /dashboard/account/theme", may: signedIn, serve: a.setTheme},
 		{pattern: "GET /dashboard/account", may: signedIn, serve: a.showAccount},
 		{pattern: "POST /dashboard/account/name", may: signedIn, serve: a.changeName},
-		{pattern: "POST /dashboard/account/password", may: signedIn, serve: a.changePassword, fresh: true},
+		{pattern: "POST /dashboard/account/password", may: signedIn,
+			serve: a.changePassword, fresh: true, enters: true},
 		{pattern: "GET /dashboard/account/app", may: signedIn, serve: a.showApp, fresh: true},
-		{pattern: "POST /dashboard/account/app", may: signedIn, serve: a.addApp, fresh: true},
+		{pattern: "POST /dashboard/account/app", may: signedIn, serve: a.addApp, fresh: true, enters: true},
 		{pattern: "GET /dashboard/account/passkey", may: signedIn, serve: a.showPasskey, fresh: true},
-		{pattern: "POST /dashboard/account/passkey", may: signedIn, serve: a.addPasskey, fresh: true},
+		{pattern: "POST /dashboard/account/passkey", may: signedIn,
+			serve: a.addPasskey, fresh: true, enters: true},
 		{pattern: "POST /dashboard/account/passkeys/rename", may: signedIn,
 			serve: a.renamePasskey, fresh: true},
 		{pattern: "POST /dashboard/account/codes", may: signedIn, serve: a.newCodes, fresh: true, once: true},
@@ -84,10 +86,10 @@ func (a *accountPages) routes() []route {
 func (a *loginPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/login", may: anyone, serve: a.showLogin},
-		{pattern: "POST /dashboard/login", may: anyone, serve: a.logIn},
-		{pattern: "POST /dashboard/login/passkey", may: anyone, serve: a.logInByPasskey},
+		{pattern: "POST /dashboard/login", may: anyone, serve: a.logIn, enters: true},
+		{pattern: "POST /dashboard/login/passkey", may: anyone, serve: a.logInByPasskey, enters: true},
 		{pattern: "GET /dashboard/setup", may: anyone, serve: a.showSetup},
-		{pattern: "POST /dashboard/setup", may: anyone, serve: a.setUp},
+		{pattern: "POST /dashboard/setup", may: anyone, serve: a.setUp, enters: true},
 		{pattern: "POST /dashboard/logout", may: signedIn, serve: a.logOut},
 	}
 }
@@ -95,10 +97,10 @@ func (a *loginPages) routes() []route {
 func (a *factorPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/factor", may: halfway, serve: a.showFactor},
-		{pattern: "POST /dashboard/factor", may: halfway, serve: a.checkFactor},
+		{pattern: "POST /dashboard/factor", may: halfway, serve: a.checkFactor, enters: true},
 		{pattern: "GET /dashboard/enrol", may: halfway, serve: a.showEnrol},
-		{pattern: "POST /dashboard/enrol", may: halfway, serve: a.enrol},
+		{pattern: "POST /dashboard/enrol", may: halfway, serve: a.enrol, enters: true},
 		{pattern: "GET /dashboard/confirm", may: signedIn, serve: a.showConfirm},
-		{pattern: "POST /dashboard/confirm", may: signedIn, serve: a.confirm},
+		{pattern: "POST /dashboard/confirm", may: signedIn, serve: a.confirm, enters: true},
 	}
 }

@@ -38,6 +38,7 @@ type site struct {
 	links   []navLink
 	streams streams
 	forms   *once.Guard
+	clicks  *once.Guard // remembers no forms, only the latest responses; see site.serve
 }
 
 // handle returns a handler that checks access to a route and serves it.
@@ -45,11 +46,11 @@ func (a *site) handle(rt route) http.Handler {
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{w: w, r: r, route: rt, now: a.Now()}
 		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
-		err := a.admit(v)
-		if err == nil {
-			err = a.serve(v)
+		if err := a.admit(v); err != nil {
+			a.refuse(v, err)
+			return
 		}
-		if err != nil {
+		if err := a.serve(v); err != nil {
 			a.fail(v, err)
 		}
 	})

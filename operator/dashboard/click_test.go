@@ -1,0 +1,70 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/selvage/selvage/operator"
+)
+
+// copied returns a browser with the cookies that b has now.
+func (b browser) copied() browser {
+	b.Helper()
+	u, err := url.Parse(b.url)
+	must(b, err)
+	jar, err := cookiejar.New(nil)
+	must(b, err)
+	jar.SetCookies(u, b.client.Jar.Cookies(u))
+	other := b.world.browser()
+	other.client.Jar = jar
+	return other
+}
+
+// clicks sends the form of a page to path twice with the same cookies, as a double click does. It returns
+// both answers. Like a browser, b only gets the cookies of the second one.
+func (b browser) clicks(page, path string, form url.Values) (first, second answer) {
+	b.Helper()
+	form.Set("form", b.token(page))
+	first = b.copied().send(b.request("POST", path, form))
+	return first, b.send(b.request("POST", path, form))
+}
+
+// TestDoubleClickOnEntry shows that a double click on a form that replaces the session has the same
+// answer as a single one. If the form is sent again later, it is over.
+func TestDoubleClickOnEntry(t *testing.T) {
+	w := newWorldThat(t, operator.Roles()...)
+	_, token, err := w.operators.First(t.Context())
+	must(t, err)
+	b, form := w.browser(), setupForm(token)
+	b.get("/dashboard/login") // gives the browser its cookie
+	before := b.copied()
+	first, second := b.clicks("/dashboard/setup?token="+token, "/dashboard/setup", form)
+	first.leadsTo(t, "/dashboard/factor")
+	second.leadsTo(t, "/dashboard/factor")
+
+	secret := b.get("/dashboard/enrol").secret(t)
+	code := func() string {
+		c, err := totp.GenerateCode(secret, w.now())
+		must(t, err)
+		return c
+	}
+	first, second = b.clicks("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {code()}})
+	const codes = `id="recovery-codes">\s*<li>([a-z2-7-]+)`
+	if one, other := first.find(t, codes), second.find(t, codes); one != other {
+		t.Errorf("a double click shows the recovery codes %s and %s, want one set", one, other)
+	}
+	b.get("/dashboard/account").wantText(t, "Authenticator app", "10 codes are left.")
+
+	w.pass(time.Minute)
+	proof := url.Values{"password": {good}, "code": {code()}}
+	first, second = b.clicks("/dashboard/confirm", "/dashboard/confirm", proof)
+	first.leadsTo(t, "/dashboard")
+	second.leadsTo(t, "/dashboard")
+	b.get("/dashboard/account").wantStatus(t, http.StatusOK)
+	before.send(before.request("POST", "/dashboard/setup", form)).wantStatus(t, http.StatusNotFound)
+}
