@@ -241,7 +241,8 @@ func (a *searchPages) findKeys(v *visit, query string) (hitGroup, error) {
 	for _, k := range found.Items {
 		isKey := k.Prefix != "" && strings.HasPrefix(query, k.Prefix)
 		if isKey || matches(k.Name, query) {
-			g.Hits = append(g.Hits, hit{Title: k.Name, Note: k.Prefix, URL: v.base() + "/keys/" + k.ID})
+			row := v.keyRow(k)
+			g.Hits = append(g.Hits, hit{Title: row.Title, Note: k.Prefix, URL: row.URL})
 		}
 	}
 	return g, nil

@@ -74,4 +74,15 @@ func TestSearch(t *testing.T) {
 	}
 
 	viewer.get("/dashboard/projects/"+w.two.ID+"/search?q=grace").wantStatus(t, http.StatusNotFound)
+
+	nameless, secret, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
+		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	for _, query := range []string{nameless.ID, secret} {
+		a := viewer.get(base + "/search?" + url.Values{"q": {query}}.Encode())
+		_, hits, _ := strings.Cut(a.body, `id="hits"`)
+		if !strings.Contains(hits, nameless.Prefix+"…") {
+			t.Errorf("search for %q does not show the key %s…", query, nameless.Prefix)
+		}
+	}
 }

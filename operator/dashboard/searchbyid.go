@@ -70,7 +70,8 @@ func (a *searchPages) clientWithID(ctx context.Context, v *visit, id string) (hi
 	if c.ProjectID != v.project.ID {
 		return hit{}, problem.NoSuch("client")
 	}
-	return hit{Title: c.Name, Note: "OAuth client", URL: v.base() + "/clients/" + id}, nil
+	row := v.clientRow(c)
+	return hit{Title: row.Title, Note: "OAuth client", URL: row.URL}, nil
 }
 
 func (a *searchPages) keyWithID(ctx context.Context, v *visit, id string) (hit, error) {
@@ -78,7 +79,8 @@ func (a *searchPages) keyWithID(ctx context.Context, v *visit, id string) (hit, 
 	if err != nil {
 		return hit{}, err
 	}
-	return hit{Title: k.Name, Note: "API key", URL: v.base() + "/keys/" + id}, nil
+	row := v.keyRow(k)
+	return hit{Title: row.Title, Note: "API key", URL: row.URL}, nil
 }
 
 func (a *searchPages) webhookWithID(ctx context.Context, v *visit, id string) (hit, error) {
