@@ -20,11 +20,18 @@ if (door) {
 }
 
 // What was typed comes back after an expired session or with the back button. Secrets are not kept.
-// The account page shows a draft until something was saved. Its drafts belong to one subscriber.
+// The account page shows a draft until something was saved. Drafts belong to one subscriber or operator.
 const main = document.querySelector("main[data-restored]");
 if (main) {
   const forms = [...main.querySelectorAll("form[method=post]")];
-  const key = (form) => `draft ${main.dataset.drafts ?? location.pathname} ${forms.indexOf(form)}`;
+  const rows = ["embed", "factor", "id", "project"]; // hidden fields that tell the forms of a list apart
+  const name = (form) => [form.getAttribute("action"),
+    ...[...form.elements].filter((e) => e.type === "hidden" && rows.includes(e.name)).map((e) => e.value)].join(" ");
+  const page = main.dataset.drafts ?? `${main.dataset.owner} ${location.pathname}`;
+  const key = (form) => {
+    const same = forms.filter((other) => name(other) === name(form));
+    return `draft ${page} ${name(form)} ${same.indexOf(form)}`;
+  };
   const isKept = (e) => e.name && !["hidden", "password", "file", "submit", "button"].includes(e.type)
     && e.autocomplete !== "one-time-code" && !("secret" in e.dataset);
   const fields = (form) => [...form.elements].filter(isKept);

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/test/harness"
@@ -31,6 +32,9 @@ func TestDashboardForms(t *testing.T) {
 	b.leave("history.back()")
 	b.arrive(form)
 	b.until("the URL after going back", typed)
+	if keys := eval[string](b, "Object.keys(sessionStorage).join()"); !strings.Contains(keys, "draft Ann "+form) {
+		t.Errorf("the browser keeps the drafts %q, want one of Ann for the form", keys)
+	}
 
 	// Another tab signs the operator out. Submitting the form then leads to the login page, and the
 	// login leads back to the form, which still has the typed text.
