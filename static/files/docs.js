@@ -35,7 +35,8 @@ if (location.pathname === "/docs") {
     let shown = whole;
     if (query !== asked) {
       const answer = await fetch("/docs?q=" + encodeURIComponent(query)).catch(() => null);
-      if (!answer || !answer.ok || find.value.trim() !== query) return;
+      if (!answer?.ok) last = null; // so that typing the same query again sends it again
+      if (!answer?.ok || find.value.trim() !== query) return;
       shown = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("content").childNodes;
     }
     main.replaceChildren(...shown);
