@@ -238,8 +238,8 @@ type Config struct {
 		// key (AES-256-GCM). Existing recordings do not change, and can be read with either
 		// setting.
 		Encrypt bool `key:"encrypt" default:"false"`
-		// Time that an announced recording waits for its media after its last update. Then its
-		// status becomes absent.
+		// Time that an announced recording waits for its media after its last update, or after the
+		// end of a call on this server. Then its status becomes absent.
 		Wait Period `key:"wait" default:"24h"`
 		// Maximum number of MP3 pieces encoded at the same time. 0 means one per processor.
 		MP3Parallel int `key:"mp3_parallel" default:"0"`
