@@ -99,11 +99,11 @@ func accountsOf(client Client) []account {
 	case t.SubscriberID != "":
 		return []account{{id: t.SubscriberID}}
 	case t.Embedded && client.Socket.Gateway:
-		return []account{{id: t.Caller()}, {id: t.KeyID, gateway: true}}
+		return []account{{id: client.holder()}, {id: t.KeyID, gateway: true}}
 	case t.Embedded:
-		return []account{{id: t.Caller()}, {id: t.KeyID, embed: true}}
+		return []account{{id: client.holder()}, {id: t.KeyID, embed: true}}
 	}
-	return []account{{id: t.Caller()}}
+	return []account{{id: client.holder()}}
 }
 
 // A holder counts the activity of one account. It is guarded by Calls.mu.

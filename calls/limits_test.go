@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // TestAccounts shows which accounts the calls of each kind of token count against.
@@ -95,4 +97,17 @@ func TestGatewayLimits(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 	})
+}
+
+// TestRefreshedToken shows that a guest does not get new limits by refreshing its token.
+func TestRefreshedToken(t *testing.T) {
+	c := New(Config{Limits: Limits{PerHolder: 1}})
+	guest := Client{Token: fabric.Token{Kind: fabric.Guest, ID: "1", FamilyID: "family", ProjectID: "p"}}
+	c.mu.Lock()
+	c.counts().holderOf(accountsOf(guest)[0]).legs++
+	c.mu.Unlock()
+	guest.Token.ID = "2"
+	if err := c.CheckLimits(guest); !errors.Is(err, problem.RateLimited) {
+		t.Errorf("with a new token, dialing once more returns %v, want %v", err, problem.RateLimited)
+	}
 }

@@ -105,7 +105,7 @@ type Trunk func(ctx context.Context, g fabric.Gateway, number string) (Phone, er
 // dialOut begins a call through a gateway.
 func (c *Calls) dialOut(ctx context.Context, client Client, cmd Command, from, to Party) error {
 	p := planner{calls: c, project: client.Token.ProjectID}
-	r := &route{ring: c.limits.Ring, payer: client.Token.Caller()}
+	r := &route{ring: c.limits.Ring, payer: client.holder()}
 	if from.SubscriberID != "" {
 		r.payer = from.SubscriberID
 	}
