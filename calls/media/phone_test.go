@@ -149,6 +149,35 @@ func TestPhoneOnHold(t *testing.T) {
 	}
 }
 
+// TestGatewayOnHold shows that music on hold is received from a gateway that holds the call with the
+// address 0.0.0.0 (RFC 3264, section 8.4) and sends media from a different machine.
+func TestGatewayOnHold(t *testing.T) {
+	e := newEngine(t)
+	gateway, p := newPhone(t, "127.0.0.2"), newPhone(t, "127.0.0.1")
+	at := func(address string) string {
+		return strings.ReplaceAll(gateway.description(gateway.port(), "sendrecv"), "10.1.2.3", address)
+	}
+	leg, answer, err := e.Answer(gateway.watch, at("127.0.0.2"), calls.Terms{Phone: loopback, Gateway: true})
+	must(t, err)
+	gateway.leg = leg
+	gateway.take(answer)
+	p.call(e, p.description(p.port(), "sendrecv"))
+	leg.Link(calls.Audio, p.leg)
+
+	hears := func(payload string) {
+		t.Helper()
+		waitFor(t, payload, func() bool {
+			gateway.say(gateway.conn, payload)
+			got := p.hear(100 * time.Millisecond)
+			return got != nil && string(got.Payload) == payload
+		})
+	}
+	hears("hello")
+	_, err = leg.Update(at("0.0.0.0"))
+	must(t, err)
+	hears("music")
+}
+
 func TestPhoneOfferRefused(t *testing.T) {
 	e := newEngine(t)
 	p := newPhone(t, "127.0.0.1")
