@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -12,7 +13,8 @@ type Recorder interface {
 	// uses the database and the disk, so the goroutine of a call must not wait for Start.
 	//
 	// If the recording is already in progress in this process, Start returns the same Recording
-	// again.
+	// again. If the recorder has no space for packets, Start ends the announced recording and returns
+	// ErrNotStored.
 	Start(ctx context.Context, c RecordedCall) (Recording, error)
 
 	// Interrupt ends the recordings of a call or room session that were in progress in a process
@@ -28,6 +30,9 @@ type Recorder interface {
 	// paused.
 	Wanted(ctx context.Context, of Recorded) ([]WantedRecording, error)
 }
+
+// ErrNotStored is returned by a Recorder that cannot store packets.
+var ErrNotStored = errors.New("the packets of the recording cannot be stored")
 
 // A Recorded identifies what is recorded: a call, or the sum of all members of a room session.
 type Recorded struct {

@@ -52,23 +52,29 @@ type recorded interface {
 }
 
 // start begins a new recording. Recordings begin one after another: the recorder would take a
-// recording that is just beginning for one of a killed process, and end it.
+// recording that is just beginning for one of a killed process, and end it. After an error, start
+// tries again until the call or room has ended, unless the recorder cannot store packets.
 func (r *recordings) start(c RecordedCall) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	var rec Recording
-	err := r.change(func(ctx context.Context) (err error) {
-		rec, err = r.calls.recorder.Start(ctx, c)
+	_ = r.retry(func() error { // change logs errors
+		err := r.change(func(ctx context.Context) (err error) {
+			if rec == nil {
+				rec, err = r.calls.recorder.Start(ctx, c)
+			}
+			return err
+		})
+		if errors.Is(err, ErrNotStored) {
+			return nil // each attempt would announce another recording
+		}
 		return err
 	})
 	if rec == nil {
-		return // change has logged the error
-	}
-	if err != nil { // the recording has begun, but its status could not be read
-		_ = r.follow() // an error means that the call or room has ended
+		return
 	}
 
-	_, err = r.of.do(context.Background(), func() (Reply, error) {
+	_, err := r.of.do(context.Background(), func() (Reply, error) {
 		if r.bySid[rec.Sid()] == nil { // it was ended before change found it
 			rec.Stop()
 		}

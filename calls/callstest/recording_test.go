@@ -18,10 +18,19 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A faultyRecorder is a recorder that cannot read the status of recordings while failures are left.
+// A faultyRecorder is a recorder that cannot read the status of recordings while failures are left,
+// and cannot begin recordings while unstarted are left.
 type faultyRecorder struct {
 	calls.Recorder
-	failures atomic.Int32
+	failures  atomic.Int32
+	unstarted atomic.Int32
+}
+
+func (r *faultyRecorder) Start(ctx context.Context, c calls.RecordedCall) (calls.Recording, error) {
+	if r.unstarted.Add(-1) >= 0 {
+		return nil, errors.New("the database is away")
+	}
+	return r.Recorder.Start(ctx, c)
 }
 
 func (r *faultyRecorder) Wanted(ctx context.Context, of calls.Recorded) ([]calls.WantedRecording, error) {
@@ -116,11 +125,12 @@ func TestRecordRequest(t *testing.T) {
 	p.isRecorded()
 }
 
-// TestRecordStart shows that a call is recorded from its beginning, even if the status of the new
-// recording cannot be read at first. The recording ends with the call.
+// TestRecordStart shows that a call is recorded from its beginning, even if the recording cannot begin
+// at first, and its status cannot be read later. The recording ends with the call.
 func TestRecordStart(t *testing.T) {
 	recorder := &faultyRecorder{}
 	m, archive := newRecordedMeeting(t, recorder, func() (bool, error) { return true, nil })
+	recorder.unstarted.Store(1)
 	recorder.failures.Store(1)
 	p := m.talk("ada", "bob")
 	p.isRecorded()

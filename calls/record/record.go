@@ -108,7 +108,7 @@ func (s *Spools) Start(ctx context.Context, c calls.RecordedCall) (calls.Recordi
 	if err := p.create(); err != nil {
 		s.forget(c.Sid)
 		close(p.done)
-		return nil, errors.Join(err, s.abandon(ctx, c))
+		return nil, errors.Join(calls.ErrNotStored, err, s.abandon(ctx, c))
 	}
 	go p.run()
 	return p, nil
