@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/page"
@@ -95,10 +96,20 @@ func (a *roomPages) findRoom(v *visit) (calls.RoomSession, error) {
 	return a.Rooms.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 }
 
-// members returns the newest members of a session.
+// members returns the members of a session: the newest of those who are present, and then the newest of
+// those who have left.
 func (a *roomPages) members(v *visit, s calls.RoomSession) ([]calls.Record, error) {
-	found, err := a.Rooms.Members(v.r.Context(), v.project.ID, s.ID, page.Query{Size: maxMembersOfCall})
-	return found.Items, err
+	newest := page.Query{Size: maxMembersOfCall}
+	present, err := a.Calls.List(v.r.Context(), v.project.ID, calls.Filter{RoomSession: s.ID, Running: true}, newest)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.Rooms.Members(v.r.Context(), v.project.ID, s.ID, newest)
+	if err != nil {
+		return nil, err
+	}
+	isPresent := func(r calls.Record) bool { return r.State != calls.Completed }
+	return append(present.Items, slices.DeleteFunc(all.Items, isPresent)...), nil
 }
 
 // roomMark returns a string that changes whenever the page of a session must be reloaded.

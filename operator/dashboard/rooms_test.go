@@ -60,6 +60,21 @@ func TestRoomPage(t *testing.T) {
 	b.get("/dashboard/projects/"+w.one.ID+"/rooms/x").wantStatus(t, http.StatusNotFound)
 }
 
+// TestLongRoom shows that operators can remove a member who is present, even if many others have
+// joined and left since.
+func TestLongRoom(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	s, member := w.openRoom()
+	for range 100 {
+		w.addCall(func(r *calls.Record) {
+			over(calls.NormalClearing, true)(r)
+			r.RoomSession = s.ID
+		})
+	}
+	b.get("/dashboard/projects/"+w.one.ID+"/rooms/"+s.ID).wantText(t, "/members/"+member.ID+"/remove")
+}
+
 // TestRoomChanges shows that operators can mute and remove members and end a session, and that
 // viewers cannot.
 func TestRoomChanges(t *testing.T) {
