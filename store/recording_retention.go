@@ -12,7 +12,6 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -212,6 +211,10 @@ const liveSQL = `CASE WHEN media_key IS NULL THEN bytes
 		WHERE o.media_key = recordings.media_key AND o.id < recordings.id AND o.deleted = 0) THEN 0
 	ELSE bytes END`
 
+// createdDay is the day on which a recording was created. The index recordings_usage contains the
+// same expression, so that the rows of a day need no sorting.
+const createdDay = `(created / 86400000000)`
+
 // ListUsage returns the usage of a project by day, in the given period.
 func (s *Recordings) ListUsage(
 	ctx context.Context, projectID string, from, before time.Time,
@@ -223,18 +226,18 @@ func (s *Recordings) ListUsage(
 		return u, err
 	}
 
-	perDay := strconv.FormatInt(secondsPerDay*1_000_000, 10)
 	// PostgreSQL sums up BIGINT as NUMERIC.
 	sum := func(of string) string { return `CAST(SUM(` + of + `) AS BIGINT)` }
 	columns := strings.Join([]string{
 		sum("recordings"), sum("seconds"), sum("bytes"), sum("price"), sum("stored"),
 	}, ", ")
 	return gather(ctx, s.read(), "adding up usage", scan, `SELECT day, `+columns+`
-		FROM (SELECT created / `+perDay+` AS day, 1 AS recordings, `+secondsSQL+` AS seconds, bytes,
-				`+priceSQL+` AS price, `+storedSQL+` AS stored
-			FROM recordings WHERE project_id = $1 AND id >= $2 AND id < $3 AND bytes > 0
+		FROM (SELECT `+createdDay+` AS day, COUNT(*) AS recordings, SUM(`+secondsSQL+`) AS seconds,
+				SUM(bytes) AS bytes, SUM(`+priceSQL+`) AS price, SUM(`+storedSQL+`) AS stored
+			FROM recordings WHERE project_id = $1 AND `+createdDay+` >= $2 AND `+createdDay+` < $3 AND bytes > 0
+			GROUP BY `+createdDay+`
 		UNION ALL SELECT day, recordings, seconds, bytes, price, 0 FROM recording_usage
-			WHERE project_id = $1 AND day >= $4 AND day < $5) AS parts
+			WHERE project_id = $1 AND day >= $2 AND day < $3) AS parts
 		GROUP BY day ORDER BY day`,
-		projectID, uuid7.First(from), uuid7.First(before), dayOf(from), dayOf(before))
+		projectID, dayOf(from), dayOf(before))
 }
