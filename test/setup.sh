@@ -21,6 +21,7 @@ need_command cc gcc libc6-dev # for the race detector
 need_command caddy caddy
 need_command certutil libnss3-tools
 need_command chromium chromium
+need_command chromium-headless-shell chromium-headless-shell
 need_command curl curl
 need_command ffprobe ffmpeg
 need_command firefox-esr firefox-esr

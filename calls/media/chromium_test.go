@@ -76,9 +76,9 @@ type browser struct {
 
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
+	path, err := exec.LookPath("chromium-headless-shell")
 	if err != nil || testing.Short() || os.Getenv("SELVAGE_TEST_SERVERS") == "none" {
-		t.Skip("needs Chromium")
+		t.Skip("needs chromium-headless-shell")
 	}
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	page, _ := browserApp(t, p)
-	b := ownTab(t, chromedp.Flag("disable-popup-blocking", false))
+	b := completeTab(t, chromedp.Flag("disable-popup-blocking", false))
 	b.do(goTo(page))
 	b.ready(page)
 	b.wantCode("app.login({ popup: true })", "popup_blocked") // the call does not come from a click

@@ -15,7 +15,7 @@ import (
 // network, because Firefox sends no media to loopback.
 func TestFirefoxCalls(t *testing.T) {
 	harness.OneBackend(t)
-	harness.Need(t, firefox.Command, "chromium", "certutil")
+	harness.Need(t, firefox.Command, headless, "certutil")
 	needNode(t)
 	if !network.Isolate(t) {
 		return

@@ -26,6 +26,13 @@ const (
 	patience         = time.Minute
 )
 
+// The builds of Chromium. The headless build has no user interface and takes half of the CPU time.
+// Tests use the complete one if they depend on its interface, such as the blocking of popup windows.
+const (
+	headless = "chromium-headless-shell"
+	complete = "chromium"
+)
+
 // A tab is a page of a headless Chromium with its own profile.
 type tab struct {
 	*testing.T
@@ -63,7 +70,7 @@ func chromiumDir(t *testing.T) string {
 // at the end of the test. A test that needs flags or the keyboard focus calls [ownTab].
 func newTab(t *testing.T) tab {
 	t.Helper()
-	harness.Need(t, "chromium")
+	harness.Need(t, headless)
 	shared, err := sharedChromium()
 	if err != nil {
 		t.Fatalf("starting Chromium: %v", err)
@@ -85,7 +92,7 @@ var sharedChromium = sync.OnceValues(func() (context.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromiumOptions(dir)...)
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromiumOptions(headless, dir)...)
 	ctx, _ = chromedp.NewContext(ctx)
 	stopChromium = func() {
 		_ = chromedp.Cancel(ctx) // waits for Chromium to end
@@ -98,9 +105,9 @@ var sharedChromium = sync.OnceValues(func() (context.Context, error) {
 // stopChromium stops the Chromium that the tests share, if it was started.
 var stopChromium = func() {}
 
-// chromiumOptions returns the options for every Chromium. Chromium keeps all its files in dir.
-func chromiumOptions(dir string, more ...chromedp.ExecAllocatorOption) []chromedp.ExecAllocatorOption {
-	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(dir),
+// chromiumOptions returns the options for a build of Chromium. Chromium keeps all its files in dir.
+func chromiumOptions(build, dir string, more ...chromedp.ExecAllocatorOption) []chromedp.ExecAllocatorOption {
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(build), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900), // a typical desktop window
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("allow-pre-commit-input", true), // Chromium drops clicks before the first frame otherwise
@@ -112,8 +119,20 @@ func chromiumOptions(dir string, more ...chromedp.ExecAllocatorOption) []chromed
 // stopped at the end of the test.
 func ownTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	t.Helper()
-	harness.Need(t, "chromium")
-	opts := chromiumOptions(chromiumDir(t), more...)
+	return tabOf(t, headless, more...)
+}
+
+// completeTab is like ownTab, but with the complete build of Chromium.
+func completeTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
+	t.Helper()
+	return tabOf(t, complete, more...)
+}
+
+// tabOf starts a build of Chromium and returns its tab.
+func tabOf(t *testing.T, build string, more ...chromedp.ExecAllocatorOption) tab {
+	t.Helper()
+	harness.Need(t, build)
+	opts := chromiumOptions(build, chromiumDir(t), more...)
 
 	ctx, cancel := context.WithTimeout(context.Background(), chromiumDeadline)
 	t.Cleanup(cancel)

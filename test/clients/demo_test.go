@@ -74,7 +74,7 @@ func TestDemo(t *testing.T) {
 	page := s.PublicURL + "/demo"
 
 	t.Run("not trusted", func(t *testing.T) {
-		b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
+		b := completeTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 		b.do(goTo(page))
 		b.chooseStock()
 		b.do(chromedp.Click(chromedp.CSS("#certificate-run")))
@@ -85,7 +85,7 @@ func TestDemo(t *testing.T) {
 	})
 
 	ca(t, s, home, "install", "--store", "chromium")
-	b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
+	b := completeTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
 	b.do(goTo(page))
 	b.picture("demo-begin")
@@ -240,7 +240,7 @@ func TestDemoSDKFromVendor(t *testing.T) {
 		t.Errorf("the page's Content-Security-Policy is %q, want scripts of the vendor", policy)
 	}
 
-	b := ownTab(t, chromedp.Flag("host-resolver-rules", "MAP cdn.signalwire.com ~NOTFOUND"))
+	b := completeTab(t, chromedp.Flag("host-resolver-rules", "MAP cdn.signalwire.com ~NOTFOUND"))
 	b.do(goTo(s.PublicURL + "/demo"))
 	b.until("the page", "document.querySelector('#signin-run')?.disabled === false")
 	const asked = "performance.getEntriesByType('resource').some((e) => e.name.includes('signalwire')) || " +

@@ -62,7 +62,7 @@ func overHTTPS(t *testing.T, s *harness.Server, host string) string {
 func visit(t *testing.T, home, address string) (title string, err error) {
 	t.Helper()
 	t.Run("visit", func(t *testing.T) { // Chromium stops at the end of this subtest
-		b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
+		b := completeTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 		if err = chromedp.Do(b.ctx, chromedp.Navigate(address)); err == nil {
 			title = eval[string](b, "document.title")
 		}
