@@ -7,6 +7,11 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
+// maxHeld is the maximum number of events that are held back. If a request causes more, for example in
+// a large room, the first ones are sent before the response. Otherwise, the queue of the socket could
+// not take the response and all events at once.
+const maxHeld = maxWaiting / 2
+
 // A held delays events while a request from the same socket is being answered. A client learns of
 // its new call from the response, so it could not assign earlier events to the call.
 type held struct {
@@ -25,21 +30,26 @@ func (h *held) hold() {
 func (s *socket) tell(text []byte) {
 	s.events.mu.Lock()
 	defer s.events.mu.Unlock()
-	if s.events.on && len(s.events.waiting) < maxWaiting {
-		s.events.waiting = append(s.events.waiting, text)
-		return
+	s.events.waiting = append(s.events.waiting, text)
+	if !s.events.on || len(s.events.waiting) == maxHeld {
+		s.sendHeld()
 	}
-	s.out.send(s.conn, text)
+}
+
+// sendHeld sends the events that wait, in their order. s.events.mu must be held.
+func (s *socket) sendHeld() {
+	for _, text := range s.events.waiting {
+		s.out.send(s.conn, text)
+	}
+	s.events.waiting = nil
 }
 
 // releaseEvents sends the events that were held back.
 func (s *socket) releaseEvents() {
 	s.events.mu.Lock()
 	defer s.events.mu.Unlock()
-	for _, text := range s.events.waiting {
-		s.out.send(s.conn, text)
-	}
-	s.events.on, s.events.waiting = false, nil
+	s.sendHeld()
+	s.events.on = false
 }
 
 // forget drops later events for a closed socket, and notifies package calls that the socket was

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -99,6 +100,39 @@ func TestOutboxFull(t *testing.T) {
 		}
 	}
 	<-gone
+}
+
+// TestHeldEvents shows that the events of a request wait for its response, and that a request with very
+// many events does not fill the queue of the socket. The events arrive in order.
+func TestHeldEvents(t *testing.T) {
+	server, client := pair(t)
+	s := &socket{conn: server}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	receives := func(want string) {
+		t.Helper()
+		_, text, err := client.Read(ctx)
+		if err != nil || string(text) != want {
+			t.Fatalf("received %q, %v, want %q", text, err, want)
+		}
+	}
+
+	s.events.hold()
+	for i := range 3 * maxHeld {
+		s.tell(fmt.Append(nil, i))
+		if (i+1)%maxHeld == 0 {
+			for first := range maxHeld {
+				receives(fmt.Sprint(i + 1 - maxHeld + first))
+			}
+		}
+	}
+	s.tell([]byte("last"))
+	s.out.send(server, []byte("response"))
+	s.releaseEvents()
+	receives("response")
+	receives("last")
+	s.tell([]byte("later"))
+	receives("later")
 }
 
 // FuzzParse shows that parse returns either a message or a fault for any input. The response must
