@@ -1,6 +1,7 @@
 package rtpengine
 
 import (
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -9,13 +10,18 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
+// errApart ends the media of a call whose sides are at different rtpengines. This may happen if the
+// sides attach after their node was lost, and one rtpengine answers only some of the time.
+var errApart = errors.New("two sides of a call are at different rtpengines")
+
 // Link implements calls.Media.
 func (l *leg) Link(kind calls.Kind, to calls.Media) {
 	target, _ := to.(*leg)
 	if target != nil && target.daemon != l.daemon {
-		l.engine.log.Error("two sides of a call are at different rtpengines",
+		l.engine.log.Error("linking the sides of a call", "error", errApart,
 			"one", l.daemon.address, "other", target.daemon.address)
 		target = nil
+		l.engine.background(func() { l.fail(errApart) })
 	}
 	if displaced := l.relink(kind, target); displaced != nil {
 		displaced.sync()

@@ -1,6 +1,8 @@
 package rtpengine
 
 import (
+	"errors"
+	"log/slog"
 	"net/netip"
 	"testing"
 
@@ -27,5 +29,37 @@ func TestHeld(t *testing.T) {
 		if got := l.isHeld(); got != tt.want {
 			t.Errorf("isHeld of a client at %v with %s = %v, want %v", tt.terms.Phone, tt.direction, got, tt.want)
 		}
+	}
+}
+
+// A failing watcher passes on errors.
+type failing struct {
+	calls.Watcher
+	errs chan error
+}
+
+func (f failing) Failed(err error) { f.errs <- err }
+
+// TestApart shows that a call whose sides are at different rtpengines ends. Its sides could not hear
+// each other.
+func TestApart(t *testing.T) {
+	e := &Engine{log: slog.New(slog.DiscardHandler), legs: map[*leg]struct{}{}, done: make(chan struct{})}
+	w := failing{errs: make(chan error, 2)}
+	var sides []*leg
+	for range 2 {
+		d, err := dial("127.0.0.1:9", e.done)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.daemons = append(e.daemons, d)
+		sides = append(sides, e.newLeg(d, w, calls.Terms{}))
+	}
+
+	sides[0].Link(calls.Audio, sides[1])
+	if err := <-w.errs; !errors.Is(err, errApart) {
+		t.Errorf("the media failed with %v, want %v", err, errApart)
+	}
+	if err := e.Close(); err != nil {
+		t.Errorf("Close: %v", err)
 	}
 }
