@@ -62,6 +62,12 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 		return "", 0, err
 	}
 
+	for name, values := range v { // the list of a claim in a request object
+		if len(values) > 1 && name != "resource" {
+			return "", 0, oauth("invalid_request", "a parameter is repeated")
+		}
+	}
+
 	if asked := v.Get("dpop_jkt"); jkt != "" && asked != "" && asked != jkt {
 		return "", 0, oauth("invalid_dpop_proof", "dpop_jkt is not the thumbprint of the proven key")
 	}

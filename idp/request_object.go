@@ -67,7 +67,7 @@ func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Va
 	if err != nil {
 		return nil, Source{}, err
 	}
-	return resolved, Source{signed: true}, nil
+	return withValues(resolved), Source{signed: true}, nil
 }
 
 // withValues returns v without parameters that have no value. A parameter that is sent several times
@@ -196,11 +196,15 @@ func numericDate(date any) time.Time {
 	return time.Unix(int64(seconds), 0)
 }
 
-// paramsOf returns claims as request parameters, without the claims about the JWT itself.
+// paramsOf returns claims as request parameters, without the claims about the JWT itself. A claim with
+// the value null is omitted.
 func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 	v := url.Values{"client_id": {c.ID}}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		if slices.Contains([]string{"iss", "aud", "exp", "nbf", "iat", "jti", "client_id"}, name) {
+			continue
+		}
+		if claims[name] == nil {
 			continue
 		}
 

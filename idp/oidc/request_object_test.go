@@ -66,9 +66,24 @@ func TestRequestObject(t *testing.T) {
 		t.Errorf("the email in the ID token is %v, want %s", id["email"], email)
 	}
 
+	// Claims without a value have no effect.
+	empty := p.object("acr_values", "")
+	for _, name := range []string{"claims", "dpop_jkt", "max_age", "nonce", "prompt", "resource", "state"} {
+		empty[name] = nil
+	}
+	got = b.authorize(request(p.c, "request", p.sign(t, empty)))
+	wantCode(t, "an object with empty claims", got)
+	wantParam(t, "an object with empty claims", got, "state", "")
+	if id := idClaims(t, w.redeem(p.c, got.param("code")).json(t)); id["nonce"] != nil {
+		t.Errorf("the nonce for an object with empty claims is %v, want none", id["nonce"])
+	}
+
 	// The same object may be pushed.
 	uri := w.pushed(p.c, "request", p.sign(t, p.object("state", "pushed")))
 	wantParam(t, "a pushed object", b.authorize(reference(p.c, uri)), "state", "pushed")
+	list := w.push(p.c, "request", p.sign(t, p.object("nonce", []string{"a", "b"})))
+	wantStatus(t, "a pushed object with a list", list, http.StatusBadRequest)
+	wantError(t, "a pushed object with a list", list, "invalid_request")
 }
 
 // TestRequestObjectErrors shows that altered, stale and other clients' request objects are refused.
