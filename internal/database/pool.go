@@ -9,8 +9,13 @@ import (
 )
 
 const (
-	restFor  = 100 * time.Millisecond // how long to wait after a failed attempt to connect
-	lifetime = 30 * time.Minute       // short enough that new servers behind a host name are soon used
+	// connectPause is how long the pool does not connect after a failed attempt.
+	connectPause = 100 * time.Millisecond
+	// lifetime is the maximum age of a connection. It is short enough that new servers behind a host
+	// name are soon used.
+	lifetime = 30 * time.Minute
+	// closeGrace is added to the patience of a pool that closes and waits for its connections.
+	closeGrace = 2 * time.Second
 )
 
 // A pool keeps at most max connections. It opens a connection when it is needed, and keeps it for
@@ -24,47 +29,55 @@ type pool struct {
 	patience time.Duration // how long to wait while all connections are in use or being opened
 	connect  func(context.Context) (*conn, error)
 
-	mu      sync.Mutex
-	idle    []*conn
-	open    int // the number of connections, including those being opened
-	waiting []chan given
-	failed  time.Time // the time of the last failure to connect; zero after a success
-	failure error
-	closed  bool
 	emptied chan struct{} // closed once a closed pool has no connections left
 
-	waits  int64
-	waited time.Duration
+	mu       sync.Mutex // guards the fields below
+	idle     []*conn    // the most recently used one is last
+	open     int        // the number of connections, including those being opened
+	waiting  []chan got // one for each waiting caller, with room for its result; longest wait first
+	failedAt time.Time  // the time of the last failure to connect; zero after a success
+	failure  error      // the last failure to connect; nil after a success
+	closed   bool
+	waits    int64         // the number of calls to get that waited
+	waited   time.Duration // the time that these calls waited, in total
 }
 
-// given is the result for a waiting caller: a connection or an error.
-type given struct {
+// got is the result for a waiting caller: a connection or an error.
+type got struct {
 	conn *conn
 	err  error
 }
 
 func newPool(max int, patience time.Duration, connect func(context.Context) (*conn, error)) *pool {
-	return &pool{max: max, patience: patience, connect: connect, emptied: make(chan struct{})}
+	return &pool{
+		max:      max,
+		patience: patience,
+		connect:  connect,
+		emptied:  make(chan struct{}),
+	}
 }
 
-// get returns a connection. The caller must put it back.
+// get returns a connection, which the caller must put back. Idle connections that the server has
+// closed in the meantime are dropped.
 func (p *pool) get(ctx context.Context) (*conn, error) {
 	for {
 		c, turn, err := p.take()
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case c == nil:
+		}
+		if c == nil {
 			return p.wait(ctx, turn)
-		case c.quiet():
+		}
+		if c.quiet() {
 			return c, nil
 		}
 		p.drop(c)
 	}
 }
 
-// take returns an idle connection, or a channel on which the caller receives one later.
-func (p *pool) take() (*conn, chan given, error) {
+// take returns an idle connection. If there is none, it returns a channel on which the caller
+// receives its result later.
+func (p *pool) take() (*conn, chan got, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -75,124 +88,132 @@ func (p *pool) take() (*conn, chan given, error) {
 		p.idle = p.idle[:last]
 		return c, nil, nil
 	}
-	turn := make(chan given, 1)
+	turn := make(chan got, 1)
 	p.waiting = append(p.waiting, turn)
-	p.more()
+	p.openMore()
 	return nil, turn, nil
 }
 
 // wait waits for the result on the channel turn, for at most p.patience.
-func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
+func (p *pool) wait(ctx context.Context, turn chan got) (*conn, error) {
 	began := time.Now()
 	timer := time.NewTimer(p.patience)
 	defer timer.Stop()
 
-	var err error
+	var ctxErr error
 	select {
-	case g := <-turn:
-		p.note(time.Since(began))
-		return g.conn, g.err
+	case result := <-turn:
+		p.countWait(time.Since(began))
+		return result.conn, result.err
 	case <-ctx.Done():
-		err = ctx.Err()
+		ctxErr = ctx.Err()
 	case <-timer.C:
 	}
-	p.note(time.Since(began))
+	p.countWait(time.Since(began))
 
-	// A connection may have arrived in the meantime. If the wait timed out, the connection is
-	// returned. If ctx is done, it is passed to another caller.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.waiting, turn); i >= 0 {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
-		if err != nil {
-			return nil, err
+		if ctxErr != nil {
+			return nil, ctxErr
 		}
-		return nil, unavailable(p.busy())
+		return nil, unavailable(p.busyError())
 	}
 
-	g := <-turn
-	if g.err != nil {
-		return nil, g.err
+	// A result has arrived in the meantime. If it is a connection and ctx is done, the connection
+	// is passed to another caller.
+	result := <-turn
+	if result.err != nil {
+		return nil, result.err
 	}
-	if err != nil {
-		p.give(g.conn)
-		return nil, err
+	if ctxErr != nil {
+		p.give(result.conn)
+		return nil, ctxErr
 	}
-	return g.conn, nil
+	return result.conn, nil
 }
 
-// busy explains why no connection became free in time.
-func (p *pool) busy() error {
-	if p.failure != nil && time.Since(p.failed) < p.patience {
+// busyError explains why no connection became free in time. p.mu must be held.
+func (p *pool) busyError() error {
+	if p.failure != nil && time.Since(p.failedAt) < p.patience {
 		return fmt.Errorf("no connection became free within %s: %w", p.patience, p.failure)
 	}
 	return fmt.Errorf("none of %d connections became free within %s", p.open, p.patience)
 }
 
-func (p *pool) note(waited time.Duration) {
+// countWait counts a call to get that waited.
+func (p *pool) countWait(waited time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waits++
 	p.waited += waited
 }
 
-// more opens another connection in the background if callers are waiting and the pool is not full.
-// If an attempt to connect has just failed, more refuses the waiting callers instead.
-func (p *pool) more() {
+// openMore opens another connection in the background if callers are waiting and the pool is not
+// full. If an attempt to connect has just failed, openMore refuses the waiting callers instead. p.mu
+// must be held.
+func (p *pool) openMore() {
 	if len(p.waiting) == 0 || p.open >= p.max {
 		return
 	}
-	if time.Since(p.failed) < restFor {
+	if time.Since(p.failedAt) < connectPause {
 		p.refuse()
 		return
 	}
-
 	p.open++
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), p.patience)
-		defer cancel()
-		c, err := p.connect(ctx)
-
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		switch {
-		case err != nil:
-			p.open--
-			p.failed, p.failure = time.Now(), err
-			p.refuse()
-			p.ended()
-		case p.closed:
-			go p.drop(c)
-		default:
-			p.failed, p.failure = time.Time{}, nil
-			p.give(c)
-		}
-	}()
+	go p.openOne()
 }
 
-// refuse sends an error to all waiting callers, unless an open connection may still be put back.
+// openOne opens a connection that p.open already includes, and gives it to a caller.
+func (p *pool) openOne() {
+	ctx, cancel := context.WithTimeout(context.Background(), p.patience)
+	defer cancel()
+	c, err := p.connect(ctx)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.open--
+		p.failedAt = time.Now()
+		p.failure = err
+		p.refuse()
+		p.reportEmptied()
+		return
+	}
+	if p.closed {
+		go p.drop(c)
+		return
+	}
+	p.failedAt = time.Time{}
+	p.failure = nil
+	p.give(c)
+}
+
+// refuse sends an error to all waiting callers, unless an open connection may still be put back. p.mu
+// must be held.
 func (p *pool) refuse() {
 	if p.open > 0 {
 		return
 	}
 	for _, turn := range p.waiting {
-		turn <- given{err: unavailable(p.failure)}
+		turn <- got{err: unavailable(p.failure)}
 	}
 	p.waiting = nil
 }
 
 // give passes a connection to the caller that has waited longest, or keeps it if no caller is
-// waiting.
+// waiting. p.mu must be held.
 func (p *pool) give(c *conn) {
 	if len(p.waiting) == 0 {
 		p.idle = append(p.idle, c)
 		return
 	}
-	p.waiting[0] <- given{conn: c}
+	p.waiting[0] <- got{conn: c}
 	p.waiting = slices.Delete(p.waiting, 0, 1)
 }
 
-// put takes a connection back.
+// put takes back a connection that get returned. It drops the connection if it is no longer usable.
 func (p *pool) put(c *conn) {
 	usable := c.usable() // without the lock, because it may take a round trip
 	p.mu.Lock()
@@ -210,18 +231,20 @@ func (p *pool) drop(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open--
-	p.more()
-	p.ended()
+	p.openMore()
+	p.reportEmptied()
 }
 
-func (p *pool) ended() {
+// reportEmptied closes p.emptied once the pool is closed and has no connections left. p.mu must be
+// held.
+func (p *pool) reportEmptied() {
 	if p.closed && p.open == 0 {
 		close(p.emptied)
 	}
 }
 
-// close closes all connections. It waits for connections in use to be put back, but only slightly
-// longer than a query may take.
+// close closes all connections, and refuses the waiting callers. It waits for connections in use to
+// be put back, but only slightly longer than a query may take.
 func (p *pool) close() {
 	p.mu.Lock()
 	if p.closed {
@@ -230,11 +253,12 @@ func (p *pool) close() {
 	}
 	p.closed = true
 	for _, turn := range p.waiting {
-		turn <- given{err: unavailable(ErrClosed)}
+		turn <- got{err: unavailable(ErrClosed)}
 	}
 	idle := p.idle
-	p.idle, p.waiting = nil, nil
-	p.ended()
+	p.idle = nil
+	p.waiting = nil
+	p.reportEmptied()
 	p.mu.Unlock()
 
 	for _, c := range idle {
@@ -243,12 +267,18 @@ func (p *pool) close() {
 
 	select {
 	case <-p.emptied:
-	case <-time.After(p.patience + 2*time.Second):
+	case <-time.After(p.patience + closeGrace):
 	}
 }
 
+// stats returns the current numbers of connections and waits.
 func (p *pool) stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Stats{Open: p.open, InUse: p.open - len(p.idle), Waits: p.waits, Waited: p.waited}
+	return Stats{
+		Open:   p.open,
+		InUse:  p.open - len(p.idle),
+		Waits:  p.waits,
+		Waited: p.waited,
+	}
 }
