@@ -11,12 +11,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A serverTx runs queries on one connection.
+// A serverTx implements Tx. It runs queries on one connection. It ignores contexts, because
+// pgx closes a connection if the context of its query is canceled.
 type serverTx struct {
 	conn   *conn
 	queued *pgx.Batch // queries to send together with the next one; nil if there are none
 }
 
+// Query runs a query and any queued ones before it.
 func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, error) {
 	if err := checkText(args); err != nil {
 		return nil, err
@@ -41,6 +43,7 @@ func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, er
 	return &serverRows{rows: rows, conn: t.conn, batch: batch}, nil
 }
 
+// Row is like Query, but for a single row. Its Scan returns the error of the query.
 func (t *serverTx) Row(ctx context.Context, query string, args ...any) Scanner {
 	rows, err := t.Query(ctx, query, args...)
 	if err != nil {
@@ -49,15 +52,18 @@ func (t *serverTx) Row(ctx context.Context, query string, args ...any) Scanner {
 	return single{rows}
 }
 
+// Shared is like Row, but also locks the row against changes by others.
 func (t *serverTx) Shared(ctx context.Context, query string, args ...any) Scanner {
 	return t.Row(ctx, query+" FOR SHARE", args...)
 }
 
-// Locked lets foreign keys still refer to the row.
+// Locked is like Row, but also locks the row against changes and locks by others. New rows may still
+// refer to it by a foreign key.
 func (t *serverTx) Locked(ctx context.Context, query string, args ...any) Scanner {
 	return t.Row(ctx, query+" FOR NO KEY UPDATE", args...)
 }
 
+// Exec runs a statement and any queued ones before it.
 func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Result, error) {
 	if err := checkText(args); err != nil {
 		return nil, err
@@ -96,7 +102,7 @@ func finish(batch pgx.BatchResults) (pgconn.CommandTag, error) {
 // transaction, Later runs the query immediately.
 func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	if t.queued == nil {
-		if t.conn.PgConn().TxStatus() == 'I' { // outside a transaction, there is no commit
+		if t.isIdle() { // there is no commit
 			_, err := t.Exec(ctx, query, args...)
 			return err
 		}
@@ -108,6 +114,9 @@ func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	t.queued.Queue(query, args...)
 	return nil
 }
+
+// isIdle reports whether the server is outside a transaction on this connection.
+func (t *serverTx) isIdle() bool { return t.conn.PgConn().TxStatus() == 'I' }
 
 // Recall returns nil, because other nodes also write.
 func (t *serverTx) Recall() any { return nil }
@@ -135,7 +144,7 @@ func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 // commit commits the transaction, if one has begun. If the connection is lost during the commit, it
 // is unknown whether the transaction was committed.
 func (t *serverTx) commit() error {
-	if t.queued != nil && t.queued.Len() == 1 && t.conn.PgConn().TxStatus() == 'I' {
+	if t.queued != nil && t.queued.Len() == 1 && t.isIdle() {
 		return nil // only BEGIN is queued, so nothing has run
 	}
 	if t.queued == nil {
@@ -158,13 +167,16 @@ func (t *serverTx) commit() error {
 	return nil
 }
 
-// A serverRead runs read-only queries, each on any free connection.
+// A serverRead implements Tx for read-only queries, each on any free connection.
 type serverRead struct{ pool *pool }
 
+// Recall is like that of serverTx.
 func (r serverRead) Recall() any { return nil }
 
+// Remember is like that of serverTx.
 func (r serverRead) Remember(_ any, last func(Tx) error) error { return last(r) }
 
+// Query runs a query. Closing its rows puts the connection back into the pool.
 func (r serverRead) Query(ctx context.Context, query string, args ...any) (Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -180,9 +192,9 @@ func (r serverRead) Query(ctx context.Context, query string, args ...any) (Rows,
 		return nil, explain(err)
 	}
 
-	read := rows.(*serverRows) // closing the rows puts the connection back
-	read.pool = r.pool
-	return read, nil
+	pooled := rows.(*serverRows)
+	pooled.pool = r.pool
+	return pooled, nil
 }
 
 func (r serverRead) Row(ctx context.Context, query string, args ...any) Scanner {
@@ -203,15 +215,18 @@ func (r serverRead) Locked(ctx context.Context, query string, args ...any) Scann
 	return r.Row(ctx, query, args...)
 }
 
+// errReadOnly is the error of statements that change rows where only queries are allowed.
+var errReadOnly = errors.New("a read-only query changed rows")
+
+// Exec returns an error.
 func (r serverRead) Exec(context.Context, string, ...any) (sql.Result, error) {
-	return nil, errors.New("a read-only query changed rows")
+	return nil, errReadOnly
 }
 
-func (r serverRead) Later(context.Context, string, ...any) error {
-	return errors.New("a read-only query changed rows")
-}
+// Later returns an error.
+func (r serverRead) Later(context.Context, string, ...any) error { return errReadOnly }
 
-// serverRows are the rows of a query.
+// serverRows implements Rows.
 type serverRows struct {
 	rows   pgx.Rows
 	conn   *conn
@@ -231,8 +246,8 @@ func (r *serverRows) Err() error {
 	return r.explained(r.rows.Err())
 }
 
-// explained passes an error from a read-only query to explain. Within a change, DB.Change does
-// this.
+// explained checks the connection after an error. It passes an error from a read-only query to
+// explain. Within a change, DB.Change does this.
 func (r *serverRows) explained(err error) error {
 	if err == nil {
 		return nil
@@ -244,6 +259,7 @@ func (r *serverRows) explained(err error) error {
 	return err
 }
 
+// Close ends the query. It returns the first error of the query, even if called again.
 func (r *serverRows) Close() error {
 	if r.closed {
 		return r.err
