@@ -10,19 +10,23 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
+// deliveryResponse is a delivery in responses. Its fields are in the order of the JSON object.
 type deliveryResponse struct {
 	ID         string           `json:"id"`
 	WebhookID  string           `json:"webhook_id"`
 	Event      fabric.EventName `json:"event"`
 	ResourceID string           `json:"resource_id"`
-	progressResponse
-	Duration *float64 `json:"duration"` // of the last attempt, in seconds
 
-	// Only if one delivery is requested:
-	Body         json.RawMessage `json:"body,omitempty"`
+	progressResponse
+
+	Duration *float64 `json:"duration"` // of the last attempt, in seconds; null if there was none
+
+	// The response for a single delivery adds these fields:
+	RequestBody  json.RawMessage `json:"body,omitempty"`
 	ResponseBody *string         `json:"response_body,omitempty"`
 }
 
+// showDelivery returns a delivery without the bodies of its request and response.
 func showDelivery(d fabric.Delivery) deliveryResponse {
 	shown := deliveryResponse{
 		ID:               d.ID,
@@ -38,30 +42,39 @@ func showDelivery(d fabric.Delivery) deliveryResponse {
 	return shown
 }
 
-// showDeliveryBody is like showDelivery, but includes the body that was sent and the beginning of the
-// response. It does not include the address that was refused, which only operators of the
-// installation may see.
+// showDeliveryBody is like showDelivery, but includes the body that is sent and the beginning of
+// the receiver's response. It omits d.Refused, the network address to which the server refused to
+// connect, because only operators of the installation may see it.
 func showDeliveryBody(d fabric.Delivery) deliveryResponse {
 	shown := showDelivery(d)
-	shown.Body, shown.ResponseBody = d.Body, &d.Response
+	shown.RequestBody = d.Body
+	shown.ResponseBody = &d.Response
 	return shown
 }
 
-func showRedelivered(n int) map[string]int { return map[string]int{"redelivered": n} }
+// redeliveredResponse is the response after all dead letters of a webhook or client were queued
+// again.
+type redeliveredResponse struct {
+	Redelivered int `json:"redelivered"` // the number of dead letters
+}
 
-// progressResponse is the progress of a delivery or of a logout.
+func showRedelivered(n int) redeliveredResponse { return redeliveredResponse{Redelivered: n} }
+
+// progressResponse is the part of a response that a delivery and a logout have in common. Its
+// pointers are nil, shown as null, if there is no such value.
 type progressResponse struct {
 	State     fabric.DeliveryState `json:"state"`
 	Attempts  int                  `json:"attempts"`
-	Status    *int                 `json:"status"`
-	Error     *string              `json:"error"`
+	Status    *int                 `json:"status"` // the HTTP status of the last response
+	Error     *string              `json:"error"`  // why the last attempt failed
 	CreatedAt string               `json:"created_at"`
 	NextAt    *string              `json:"next_attempt_at"`
 	EndedAt   *string              `json:"ended_at"`
 }
 
+// showProgress converts the progress of a delivery or of a logout.
 func showProgress(p fabric.Progress) progressResponse {
-	body := progressResponse{
+	shown := progressResponse{
 		State:     p.State,
 		Attempts:  p.Attempts,
 		CreatedAt: iso(p.Created),
@@ -69,15 +82,16 @@ func showProgress(p fabric.Progress) progressResponse {
 		EndedAt:   isoOrNull(p.Ended),
 	}
 	if p.Status != 0 {
-		body.Status = &p.Status
+		shown.Status = &p.Status
 	}
 	if p.Error != "" {
-		body.Error = &p.Error
+		shown.Error = &p.Error
 	}
-	return body
+	return shown
 }
 
-// listDeliveries serves GET /api/fabric/webhooks/{id}/deliveries, newest first.
+// listDeliveries serves GET /api/fabric/webhooks/{id}/deliveries. It lists the deliveries in the state
+// of the query, or all if the query has none, newest first.
 func (a webhookAPI) listDeliveries(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	state, err := deliver.ParseState(r.URL.Query().Get("state"))
 	if err != nil {
