@@ -33,4 +33,4 @@ func (e *Engine) Known() (names, addresses, checks int) {
 const MaxTestCalls = maxTestCalls
 
 // TestCallFor is the maximum duration of a test call.
-const TestCallFor = testCallFor
+const TestCallFor = testCallDuration

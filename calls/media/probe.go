@@ -11,34 +11,60 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// In addition to requests from clients, the engine answers signed requests from programs that test
-// its UDP port. probesPerSecond prevents attackers from directing many answers at a third party.
 const (
+	// probesPerSecond limits the answers to tests. It prevents attackers who replay a request with a
+	// forged source address from directing many answers at a third party.
 	probesPerSecond = 10
-	probeRepeat     = 200 * time.Millisecond // time before a test repeats its request
+	// probeRepeat is the time after which a test repeats its request.
+	probeRepeat = 200 * time.Millisecond
 
-	maxTestCalls = 4
-	testCallFor  = 10 * time.Second
+	maxTestCalls     = 4 // test calls that may be in progress at the same time
+	testCallDuration = 10 * time.Second
 )
 
-// A probe holds the credentials for tests.
+// A probe lets programs test the engine's UDP port, in addition to clients that use it. It answers
+// requests that are signed with its credentials.
 type probe struct {
 	*credentials
-	mu    sync.Mutex
-	rate  bucket
-	calls atomic.Int32 // test calls in progress
+
+	mu   sync.Mutex // guards rate
+	rate bucket
+
+	testCalls atomic.Int32 // test calls in progress
 }
 
 func newProbe() *probe {
-	return &probe{credentials: newCredentials(), rate: bucket{rate: probesPerSecond, burst: probesPerSecond}}
+	return &probe{
+		credentials: newCredentials(),
+		rate:        bucket{rate: probesPerSecond, burst: probesPerSecond},
+	}
 }
+
+// allow reports whether the probe may answer another request now.
+func (p *probe) allow(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rate.take(1, now)
+}
+
+// beginTestCall reports whether another test call may begin. If so, endTestCall must be called after
+// it.
+func (p *probe) beginTestCall() bool {
+	if p.testCalls.Add(1) > maxTestCalls {
+		p.testCalls.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (p *probe) endTestCall() { p.testCalls.Add(-1) }
 
 // Probe returns the credentials for Reach and TestCall, which serve no other purpose. Each engine
 // has its own credentials.
 func (e *Engine) Probe() string { return e.probe.ufrag + ":" + e.probe.password }
 
 // receiveProbe handles a request with a username that no transport has. If the request is a test,
-// receiveProbe answers it.
+// receiveProbe answers it. Tests use only UDP.
 func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now time.Time) {
 	p := w.engine.probe
 	if from.tcp != nil || string(ufrag) != p.ufrag {
@@ -48,11 +74,7 @@ func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now tim
 		w.engine.counters.badSTUN.Add(1)
 		return
 	}
-
-	p.mu.Lock()
-	allowed := p.rate.take(1, now)
-	p.mu.Unlock()
-	if !allowed {
+	if !p.allow(now) {
 		w.engine.counters.limited.Add(1)
 		return
 	}
@@ -64,26 +86,27 @@ func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now tim
 	w.respond(m, from, p.credentials, stun.BindingSuccess, nil)
 }
 
-// receiveTestCall answers the offer of a test with the description of a leg that hears itself.
+// receiveTestCall answers the offer of a test with the description of a leg that hears itself. The
+// leg is closed after testCallDuration.
 func (w *worker) receiveTestCall(m *stun.Message, offer []byte, from *path) {
 	e := w.engine
-	if e.probe.calls.Add(1) > maxTestCalls {
-		e.probe.calls.Add(-1)
+	if !e.probe.beginTestCall() {
 		e.counters.limited.Add(1)
 		return
 	}
-	l := e.newLeg(testWatcher{}, calls.Terms{})
-	_, description, err := e.answer(l, string(offer))
+	leg := e.newLeg(testWatcher{}, calls.Terms{})
+	_, description, err := e.answer(leg, string(offer))
 	if err != nil {
-		e.probe.calls.Add(-1)
+		e.probe.endTestCall()
 		return
 	}
 
-	l.Link(calls.Audio, l)
-	time.AfterFunc(testCallFor, func() {
-		l.Close()
-		e.probe.calls.Add(-1)
+	leg.Link(calls.Audio, leg)
+	time.AfterFunc(testCallDuration, func() {
+		leg.Close()
+		e.probe.endTestCall()
 	})
+
 	err = w.response.Build(
 		stun.BindingSuccess,
 		stun.NewTransactionIDSetter(m.TransactionID),
@@ -98,13 +121,13 @@ func (w *worker) receiveTestCall(m *stun.Message, offer []byte, from *path) {
 
 // withoutCandidates removes the candidates from a description, so that it fits into a packet.
 func withoutCandidates(description string) string {
-	var kept strings.Builder
+	var shorter strings.Builder
 	for line := range strings.Lines(description) {
 		if !strings.HasPrefix(line, "a=candidate:") {
-			kept.WriteString(line)
+			shorter.WriteString(line)
 		}
 	}
-	return kept.String()
+	return shorter.String()
 }
 
 // A testWatcher ignores all events of a test call.
