@@ -18,10 +18,12 @@ import (
 )
 
 func TestPhoneCallsBrowser(t *testing.T) {
-	e := newEngine(t)
-	p, c := newPhone(t, "127.0.0.1"), newClient(t, setup{codecs: narrow})
-	p.call(e, p.description(p.port(), "sendrecv"))
-	leg, offer, err := e.Offer(c.watch, p.leg, calls.Terms{})
+	engine := newEngine(t)
+	caller := newPhone(t, "127.0.0.1")
+	browser := newClient(t, setup{codecs: narrow})
+	caller.call(engine, caller.description(caller.port(), "sendrecv"))
+
+	leg, offer, err := engine.Offer(browser.watch, caller.leg, calls.Terms{})
 	must(t, err)
 	if strings.Contains(offer, "opus") {
 		t.Errorf("the offer to the browser is\n%s\nwant no Opus", offer)
@@ -29,44 +31,55 @@ func TestPhoneCallsBrowser(t *testing.T) {
 	if !strings.Contains(offer, "UDP/TLS/RTP/SAVPF 0 101") {
 		t.Errorf("the offer to the browser is\n%s\nwant PCMU over DTLS", offer)
 	}
-	c.leg = leg
-	must(t, leg.Accept(c.answer(offer)))
-	p.leg.Link(calls.Audio, c.leg)
-	c.leg.Link(calls.Audio, p.leg)
-	c.connected()
-	talkBoth(t, p, c)
+
+	browser.leg = leg
+	must(t, leg.Accept(browser.answer(offer)))
+	caller.leg.Link(calls.Audio, browser.leg)
+	browser.leg.Link(calls.Audio, caller.leg)
+	browser.connected()
+	talkBoth(t, caller, browser)
 }
 
 func TestBrowserCallsPhone(t *testing.T) {
-	e := newEngine(t)
-	p := newPhone(t, "127.0.0.1")
-	c := newClient(t, setup{codecs: append(slices.Clone(narrow), opus)}, "audio")
-	leg, answer, err := e.Answer(c.watch, c.offer(), calls.Terms{Codecs: []string{sdp.PCMU}})
+	engine := newEngine(t)
+	callee := newPhone(t, "127.0.0.1")
+	browser := newClient(t, setup{codecs: append(slices.Clone(narrow), opus)}, "audio")
+
+	leg, answer, err := engine.Answer(browser.watch, browser.offer(), calls.Terms{Codecs: []string{sdp.PCMU}})
 	must(t, err)
-	c.leg = leg
-	c.take(webrtc.SDPTypeAnswer, answer)
-	offer := p.ring(e, c.leg)
+	browser.leg = leg
+	browser.take(webrtc.SDPTypeAnswer, answer)
+
+	offer := callee.ring(engine, browser.leg)
 	if !strings.Contains(offer, "RTP/AVP 0 101\r\n") {
 		t.Errorf("the offer to the phone is\n%s\nwant PCMU over RTP", offer)
 	}
 	if strings.Contains(offer, "fingerprint") {
 		t.Errorf("the offer to the phone is\n%s\nwant no fingerprint", offer)
 	}
-	p.leg.Link(calls.Audio, c.leg)
-	c.leg.Link(calls.Audio, p.leg)
-	c.connected()
-	talkBoth(t, p, c)
+
+	callee.leg.Link(calls.Audio, browser.leg)
+	browser.leg.Link(calls.Audio, callee.leg)
+	browser.connected()
+	talkBoth(t, callee, browser)
 }
 
+// portInsideNAT is a port in the offer of a phone that sends from a different port, as if NAT had
+// changed it.
+const portInsideNAT = 9
+
+// TestPhoneBehindNAT shows that media is sent to the address from which the phone sends, not to the
+// one in its offer.
 func TestPhoneBehindNAT(t *testing.T) {
-	e := newEngine(t)
-	p := newPhone(t, "127.0.0.1")
-	p.call(e, p.description(9, "sendrecv")) // NAT changes this port
-	p.leg.Link(calls.Audio, p.leg)
-	p.echoes("hello")
+	engine := newEngine(t)
+	caller := newPhone(t, "127.0.0.1")
+	caller.call(engine, caller.description(portInsideNAT, "sendrecv"))
+	caller.leg.Link(calls.Audio, caller.leg)
+	caller.echoes("hello")
+
 	select {
-	case path := <-p.watch.connected:
-		if path.Remote != p.conn.LocalAddr().String() {
+	case path := <-caller.watch.connected:
+		if path.Remote != caller.conn.LocalAddr().String() {
 			t.Errorf("the engine called Connected(%+v), want the phone's socket", path)
 		}
 	case <-time.After(deadline):
@@ -74,60 +87,68 @@ func TestPhoneBehindNAT(t *testing.T) {
 	}
 }
 
+// TestStrangersRTP shows that packets from other sockets are dropped, even if they are at the phone's
+// address, and do not redirect the phone's media.
 func TestStrangersRTP(t *testing.T) {
-	e := newEngine(t)
-	p, stranger := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.2")
-	p.call(e, p.description(9, "sendrecv"))
-	p.leg.Link(calls.Audio, p.leg)
+	engine := newEngine(t)
+	caller, stranger := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.2")
+	caller.call(engine, caller.description(portInsideNAT, "sendrecv"))
+	caller.leg.Link(calls.Audio, caller.leg)
 
-	// Neither a stranger nor a different port of the phone's address receives the phone's media.
-	unknown := e.Stats().Unknown
-	p.say(stranger.conn, "from elsewhere")
-	waitFor(t, "the stranger's packet to be dropped", func() bool { return e.Stats().Unknown > unknown })
-	p.echoes("hello")
-	other := newPhone(t, "127.0.0.1")
-	unknown = e.Stats().Unknown
-	p.say(other.conn, "from a different port")
-	waitFor(t, "the packet from a different port to be dropped", func() bool { return e.Stats().Unknown > unknown })
-	p.echoes("still here")
-	for _, o := range []*phone{stranger, other} {
-		if got := o.hear(50 * time.Millisecond); got != nil {
+	unknown := engine.Stats().Unknown
+	isDropped := func() bool { return engine.Stats().Unknown > unknown }
+	caller.say(stranger.conn, "from elsewhere")
+	waitFor(t, "the stranger's packet to be dropped", isDropped)
+	caller.echoes("hello")
+
+	otherPort := newPhone(t, "127.0.0.1")
+	unknown = engine.Stats().Unknown
+	caller.say(otherPort.conn, "from a different port")
+	waitFor(t, "the packet from a different port to be dropped", isDropped)
+	caller.echoes("still here")
+
+	for _, socket := range []*phone{stranger, otherPort} {
+		if got := socket.hear(50 * time.Millisecond); got != nil {
 			t.Errorf("a socket that is not the phone's received %q", got.Payload)
 		}
 	}
 }
 
+// TestPhoneRepeats shows that a packet that is received twice is passed on once.
 func TestPhoneRepeats(t *testing.T) {
-	e := newEngine(t)
-	p := newPhone(t, "127.0.0.1")
-	p.call(e, p.description(p.port(), "sendrecv"))
-	p.leg.Link(calls.Audio, p.leg)
-	p.echoes("hello")
+	engine := newEngine(t)
+	caller := newPhone(t, "127.0.0.1")
+	caller.call(engine, caller.description(caller.port(), "sendrecv"))
+	caller.leg.Link(calls.Audio, caller.leg)
+	caller.echoes("hello")
 
-	again, dropped := p.packet(0, "again"), e.Stats().Dropped
+	packet := caller.packet(0, "again")
+	dropped := engine.Stats().Dropped
 	for range 2 {
-		_, err := p.conn.WriteToUDP(again, p.to)
+		_, err := caller.conn.WriteToUDP(packet, caller.to)
 		must(t, err)
 	}
-	waitFor(t, "the repeated packet to be dropped", func() bool { return e.Stats().Dropped == dropped+1 })
+	waitFor(t, "the repeated packet to be dropped", func() bool { return engine.Stats().Dropped == dropped+1 })
 
-	p.seq += 1 << 15 // as if the phone had restarted
-	p.echoes("restarted")
+	caller.seq += 1 << 15 // as if the phone had restarted
+	caller.echoes("restarted")
 }
 
+// TestPhoneOnHold shows that a phone on hold, which may send nothing, is not reported as lost, and can
+// continue the call.
 func TestPhoneOnHold(t *testing.T) {
 	for _, tt := range []struct{ offered, answered string }{
 		{"sendonly", "recvonly"},
 		{"inactive", "inactive"},
 	} {
 		t.Run(tt.offered, func(t *testing.T) {
-			e := newEngine(t)
-			p := newPhone(t, "127.0.0.1")
-			p.call(e, p.description(p.port(), "sendrecv"))
-			p.leg.Link(calls.Audio, p.leg)
-			p.echoes("hello")
+			engine := newEngine(t)
+			caller := newPhone(t, "127.0.0.1")
+			caller.call(engine, caller.description(caller.port(), "sendrecv"))
+			caller.leg.Link(calls.Audio, caller.leg)
+			caller.echoes("hello")
 
-			answer, err := p.leg.Update(p.description(p.port(), tt.offered))
+			answer, err := caller.leg.Update(caller.description(caller.port(), tt.offered))
 			if err != nil {
 				t.Fatalf("Update(%s): %v", tt.offered, err)
 			}
@@ -135,16 +156,16 @@ func TestPhoneOnHold(t *testing.T) {
 				t.Errorf("the answer is\n%s\nwant %s", answer, tt.answered)
 			}
 
-			e.Housekeep(time.Now().Add(time.Minute))
-			e.Housekeep(time.Now().Add(time.Minute + calls.LostAfter/2))
-			if len(p.watch.lost) > 0 {
+			engine.Housekeep(time.Now().Add(time.Minute))
+			engine.Housekeep(time.Now().Add(time.Minute + calls.LostAfter/2))
+			if len(caller.watch.lost) > 0 {
 				t.Error("Lost was called for a phone on hold")
 			}
 
-			if _, err := p.leg.Update(p.description(p.port(), "sendrecv")); err != nil {
+			if _, err := caller.leg.Update(caller.description(caller.port(), "sendrecv")); err != nil {
 				t.Errorf("Update(sendrecv) = %v, want no error", err)
 			}
-			p.echoes("back")
+			caller.echoes("back")
 		})
 	}
 }
@@ -179,26 +200,27 @@ func TestGatewayOnHold(t *testing.T) {
 }
 
 func TestPhoneOfferRefused(t *testing.T) {
-	e := newEngine(t)
-	p := newPhone(t, "127.0.0.1")
-	offer := p.description(p.port(), "sendrecv")
+	engine := newEngine(t)
+	caller := newPhone(t, "127.0.0.1")
+	offer := caller.description(caller.port(), "sendrecv")
 	for name, text := range map[string]string{
 		"WebRTC":   lightOffer(""),
 		"SRTP":     strings.Replace(offer, "RTP/AVP", "RTP/SAVP", 1),
 		"no codec": strings.Replace(offer, "RTP/AVP 0 101", "RTP/AVP 18", 1),
 		"nothing":  "",
 	} {
-		if _, _, err := e.Answer(p.watch, text, calls.Terms{Phone: loopback}); !errors.Is(err, problem.Invalid) {
+		_, _, err := engine.Answer(caller.watch, text, calls.Terms{Phone: loopback})
+		if !errors.Is(err, problem.Invalid) {
 			t.Errorf("Answer of an offer with %s = %v, want %v", name, err, problem.Invalid)
 		}
 	}
-	if _, _, err := e.Answer(p.watch, offer, calls.Terms{}); !errors.Is(err, problem.Invalid) {
+	if _, _, err := engine.Answer(caller.watch, offer, calls.Terms{}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("Answer of plain RTP from a browser = %v, want %v", err, problem.Invalid)
 	}
 
-	p.call(e, offer)
+	caller.call(engine, offer)
 	pcma := strings.Replace(offer, "RTP/AVP 0", "RTP/AVP 8", 1)
-	if _, err := p.leg.Update(pcma); !errors.Is(err, problem.Invalid) {
+	if _, err := caller.leg.Update(pcma); !errors.Is(err, problem.Invalid) {
 		t.Errorf("Update to a different codec = %v, want %v", err, problem.Invalid)
 	}
 }
@@ -206,10 +228,10 @@ func TestPhoneOfferRefused(t *testing.T) {
 // TestPhoneAnswerRefused shows that an answer without the offered codec is an error. Otherwise, the
 // call would be answered, but silent.
 func TestPhoneAnswerRefused(t *testing.T) {
-	e := newEngine(t)
-	p, callee := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
-	p.call(e, p.description(p.port(), "sendrecv"))
-	leg, _, err := e.Offer(callee.watch, p.leg, calls.Terms{Phone: loopback})
+	engine := newEngine(t)
+	caller, callee := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
+	caller.call(engine, caller.description(caller.port(), "sendrecv"))
+	leg, _, err := engine.Offer(callee.watch, caller.leg, calls.Terms{Phone: loopback})
 	must(t, err)
 	answer := callee.description(callee.port(), "sendrecv")
 	for name, formats := range map[string]string{"a different codec": "8 101", "only telephone events": "101"} {
@@ -260,20 +282,25 @@ func withPorts(n int) func(*media.Config) {
 	}
 }
 
+// TestPhonePorts shows that phones use only the configured ports, and that the ports of a closed leg
+// are free again.
 func TestPhonePorts(t *testing.T) {
-	e := newEngine(t, withPorts(2))
-	one, two := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
-	one.call(e, one.description(one.port(), "sendrecv"))
+	engine := newEngine(t, withPorts(2))
+	one := newPhone(t, "127.0.0.1")
+	two := newPhone(t, "127.0.0.1")
+	one.call(engine, one.description(one.port(), "sendrecv"))
 	if one.to.Port != firstPort {
 		t.Errorf("the port is %d, want %d", one.to.Port, firstPort)
 	}
+
 	offer := two.description(two.port(), "sendrecv")
-	_, _, err := e.Answer(two.watch, offer, calls.Terms{Phone: loopback})
+	_, _, err := engine.Answer(two.watch, offer, calls.Terms{Phone: loopback})
 	if err == nil || errors.Is(err, problem.Invalid) {
 		t.Errorf("Answer without a free port = %v, want an internal error", err)
 	}
+
 	one.leg.Close()
-	two.call(e, offer)
+	two.call(engine, offer)
 	two.leg.Link(calls.Audio, two.leg)
 	two.echoes("hello")
 }
@@ -281,31 +308,31 @@ func TestPhonePorts(t *testing.T) {
 // TestPhoneOfferKeepsNoPort shows that no port stays open for a refused offer whose first section
 // is usable.
 func TestPhoneOfferKeepsNoPort(t *testing.T) {
-	e := newEngine(t, withPorts(4))
-	room := e.NewMixer()
+	engine := newEngine(t, withPorts(4))
+	room := engine.NewMixer()
 	defer room.Close()
-	p, other := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
-	offer := p.description(p.port(), "sendrecv")
-	const opus = "m=audio 4002 RTP/AVP 111\r\na=rtpmap:111 opus/48000/2\r\n" // a room cannot mix it
+	caller, other := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
+	offer := caller.description(caller.port(), "sendrecv")
+	const opusSection = "m=audio 4002 RTP/AVP 111\r\na=rtpmap:111 opus/48000/2\r\n" // a room cannot mix it
 
 	for range 5 {
-		_, _, err := room.Answer(p.watch, offer+opus, calls.Terms{Phone: loopback})
+		_, _, err := room.Answer(caller.watch, offer+opusSection, calls.Terms{Phone: loopback})
 		if !errors.Is(err, problem.Invalid) {
 			t.Fatalf("Answer of an offer that a room cannot mix = %v, want %v", err, problem.Invalid)
 		}
 	}
-	leg, _, err := room.Answer(p.watch, offer, calls.Terms{Phone: loopback})
+	leg, _, err := room.Answer(caller.watch, offer, calls.Terms{Phone: loopback})
 	must(t, err)
 	defer leg.Close()
 
 	// In this offer, the current section is rejected, the next section would need a port, and the
 	// last section cannot be mixed.
 	head, _, _ := strings.Cut(offer, "m=audio")
-	moved := head + "m=audio 0 RTP/AVP 0\r\nm=audio 4000 RTP/AVP 0\r\n" + opus
+	moved := head + "m=audio 0 RTP/AVP 0\r\nm=audio 4000 RTP/AVP 0\r\n" + opusSection
 	for range 5 {
 		if _, err := leg.Update(moved); !errors.Is(err, problem.Invalid) {
 			t.Fatalf("Update that a room cannot mix = %v, want %v", err, problem.Invalid)
 		}
 	}
-	other.call(e, other.description(other.port(), "sendrecv"))
+	other.call(engine, other.description(other.port(), "sendrecv"))
 }
