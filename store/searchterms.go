@@ -9,142 +9,164 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A searchKey is an indexed text of a subscriber. Subscribers are found by the beginning of this
-// text.
+// A searchKey is a value of subscribers by whose beginning they are s. It has an index.
 type searchKey struct {
-	value     string   // the SQL expression of the index
-	order     []string // the columns of the index; ids follow columns that are not unique in a project
-	condition string   // the condition of the index; "" means none
-	of        func(fabric.Subscriber) string
-	spellings func(text string) []string // the values that the expression may have for a text
+	expression string   // the SQL expression of the value, as in the index
+	order      []string // the columns of the index; ids follow columns that are not unique in a project
+	condition  string   // the condition of the index; "" means none
+
+	// valueOf returns the same value as expression, or "" if the subscriber is not in the index.
+	valueOf func(fabric.Subscriber) string
+	// spellingsOf returns the values that expression may have for a text, which differ in case.
+	spellingsOf func(text string) []string
 }
 
-// The expressions of the indexes.
+// The expressions of indexes. Queries must repeat them literally.
+//
+// SQL has no function that finds the last @ or space in a text. Therefore, REPLACE returns all other
+// characters of the text, and RTRIM removes these from its end. What remains ends with the last @ or
+// space, and SUBSTR returns the characters after it.
 const (
-	byFirst   = `LOWER(first_name || ' ' || last_name)`
-	byLast    = `LOWER(last_name || ' ' || first_name)`
-	byDisplay = `LOWER(display_name)`
-	byHost    = `SUBSTR(email, LENGTH(RTRIM(email, REPLACE(email, '@', ''))) + 1)`
-	byWord    = `LOWER(SUBSTR(display_name, LENGTH(RTRIM(display_name, REPLACE(display_name, ' ', ''))) + 1))`
+	fullName      = `LOWER(first_name || ' ' || last_name)`
+	lastNameFirst = `LOWER(last_name || ' ' || first_name)`
+	displayName   = `LOWER(display_name)`
+	hostOfEmail   = `SUBSTR(email, LENGTH(RTRIM(email, REPLACE(email, '@', ''))) + 1)`
+	lastOfDisplay = `LOWER(SUBSTR(display_name, LENGTH(RTRIM(display_name, REPLACE(display_name, ' ', ''))) + 1))`
 )
 
 // searchKeys lists the keys in the order in which they are searched.
 var searchKeys = []searchKey{
 	{
-		value:     "email",
-		order:     []string{"email"},
-		of:        func(s fabric.Subscriber) string { return s.Email },
-		spellings: normalized,
+		expression:  "email",
+		order:       []string{"email"},
+		valueOf:     func(s fabric.Subscriber) string { return s.Email },
+		spellingsOf: spellingsOfEmail,
 	},
 	{
-		value:     byFirst,
-		order:     []string{byFirst, "id"},
-		condition: `first_name <> ''`,
-		of:        func(s fabric.Subscriber) string { return twoNames(s.FirstName, s.LastName) },
-		spellings: spellings,
+		expression:  fullName,
+		order:       []string{fullName, "id"},
+		condition:   `first_name <> ''`,
+		valueOf:     func(s fabric.Subscriber) string { return twoNames(s.FirstName, s.LastName) },
+		spellingsOf: spellingsOfName,
 	},
 	{
-		value:     byLast,
-		order:     []string{byLast, "id"},
-		condition: `last_name <> ''`,
-		of:        func(s fabric.Subscriber) string { return twoNames(s.LastName, s.FirstName) },
-		spellings: spellings,
+		expression:  lastNameFirst,
+		order:       []string{lastNameFirst, "id"},
+		condition:   `last_name <> ''`,
+		valueOf:     func(s fabric.Subscriber) string { return twoNames(s.LastName, s.FirstName) },
+		spellingsOf: spellingsOfName,
 	},
 	{
-		value:     byDisplay,
-		order:     []string{byDisplay, "id"},
-		condition: `display_name <> ''`,
-		of:        func(s fabric.Subscriber) string { return lower(s.DisplayName) },
-		spellings: spellings,
+		expression:  displayName,
+		order:       []string{displayName, "id"},
+		condition:   `display_name <> ''`,
+		valueOf:     func(s fabric.Subscriber) string { return lower(s.DisplayName) },
+		spellingsOf: spellingsOfName,
 	},
 	{
-		value:     byWord,
-		order:     []string{byWord, "id"},
-		condition: `display_name <> REPLACE(display_name, ' ', '')`,
-		of:        func(s fabric.Subscriber) string { return lastWord(s.DisplayName) },
-		spellings: spellings,
+		expression:  lastOfDisplay,
+		order:       []string{lastOfDisplay, "id"},
+		condition:   `display_name <> REPLACE(display_name, ' ', '')`,
+		valueOf:     func(s fabric.Subscriber) string { return lastWord(s.DisplayName) },
+		spellingsOf: spellingsOfName,
 	},
 	{
-		value: "reference",
-		order: []string{"reference"},
-		of:    func(s fabric.Subscriber) string { return s.Reference },
-		spellings: func(text string) []string {
+		expression: "reference",
+		order:      []string{"reference"},
+		valueOf:    func(s fabric.Subscriber) string { return s.Reference },
+		spellingsOf: func(text string) []string {
 			return distinct(text, strings.ToLower(text), strings.ToUpper(text))
 		},
 	},
 	// The host is searched last, because all subscribers may have the same one.
 	{
-		value:     byHost,
-		order:     []string{byHost, "id"},
-		condition: `email <> ''`,
-		of:        func(s fabric.Subscriber) string { return mailHost(s.Email) },
-		spellings: normalized,
+		expression:  hostOfEmail,
+		order:       []string{hostOfEmail, "id"},
+		condition:   `email <> ''`,
+		valueOf:     func(s fabric.Subscriber) string { return mailHost(s.Email) },
+		spellingsOf: spellingsOfEmail,
 	},
 }
 
-// normalized returns a part of an email address as it is stored.
-func normalized(text string) []string { return []string{fabric.NormalizeEmail(text)} }
-
-// twoNames joins two names, or returns "" if the first is missing.
-func twoNames(name, after string) string {
-	if name == "" {
+// twoNames joins two names in lower case, or returns "" if the first is missing.
+func twoNames(first, second string) string {
+	if first == "" {
 		return ""
 	}
-	return lower(name + " " + after)
+	return lower(first + " " + second)
 }
 
 // mailHost returns the part of an email address after the last @.
 func mailHost(email string) string { return email[strings.LastIndexByte(email, '@')+1:] }
 
-// lastWord returns the last of several words, or "" if there is only one.
+// lastWord returns the last of several words in lower case, or "" if there is only one.
 func lastWord(name string) string {
-	before := strings.LastIndexByte(name, ' ')
-	if before < 0 {
+	space := strings.LastIndexByte(name, ' ')
+	if space < 0 {
 		return ""
 	}
-	return lower(name[before+1:])
+	return lower(name[space+1:])
 }
 
-// spellings returns the values that LOWER may return for the text in lower, title or upper case.
-// They differ only in letters other than A to Z.
-func spellings(text string) []string {
-	before := ' '
-	title := strings.Map(func(r rune) rune {
-		r = unicode.ToLower(r)
-		if before == ' ' {
-			before = r
-			return unicode.ToUpper(r)
+// spellingsOfEmail returns the only spelling of a part of an email address. It is normalized, as in
+// the database.
+func spellingsOfEmail(text string) []string { return []string{fabric.NormalizeEmail(text)} }
+
+// spellingsOfName returns the values that LOWER may return for a name. LOWER changes only the
+// letters A to Z. Other letters keep the case in which the name was written. The results assume that
+// it was written as in text, or in lower, title or upper case.
+func spellingsOfName(text string) []string {
+	return distinct(
+		lower(text),
+		strings.ToLower(text),
+		lower(titleCase(text)),
+		lower(strings.ToUpper(text)),
+	)
+}
+
+// titleCase returns a text with each word in lower case, except for its first letter.
+func titleCase(text string) string {
+	previous := ' '
+	return strings.Map(func(r rune) rune {
+		beginsWord := previous == ' '
+		previous = unicode.ToLower(r)
+		if beginsWord {
+			return unicode.ToUpper(previous)
 		}
-		before = r
-		return r
+		return previous
 	}, text)
-	return distinct(lower(text), strings.ToLower(text), lower(title), lower(strings.ToUpper(text)))
 }
 
-// distinct returns the texts without duplicates.
+// distinct returns the texts, sorted and without duplicates.
 func distinct(texts ...string) []string {
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
 
-// A searchTerm matches subscribers whose key begins with one spelling of a text.
+// A searchTerm matches subscribers whose value of the key begins with a prefix.
 type searchTerm struct {
 	searchKey
-	text  string
-	words bool // the subscriber must also match each word of the search
+	prefix string
+
+	// needsWords means that a subscriber must also match each word of the search.
+	needsWords bool
 }
 
-// matches reports whether the term finds a subscriber.
-func (b searchTerm) matches(s fabric.Subscriber) bool {
-	value := b.of(s)
-	return value != "" && strings.HasPrefix(value, b.text)
+// matches reports whether the value of the key begins with the prefix. It ignores t.needsWords.
+func (t searchTerm) matches(s fabric.Subscriber) bool {
+	value := t.valueOf(s)
+	return value != "" && strings.HasPrefix(value, t.prefix)
 }
 
 // termsOf returns a term for each key and each spelling of a text.
-func termsOf(text string, words bool) (terms []searchTerm) {
+func termsOf(text string, needsWords bool) (terms []searchTerm) {
 	for _, key := range searchKeys {
-		for _, spelling := range key.spellings(text) {
-			terms = append(terms, searchTerm{searchKey: key, text: spelling, words: words})
+		for _, spelling := range key.spellingsOf(text) {
+			terms = append(terms, searchTerm{
+				searchKey:  key,
+				prefix:     spelling,
+				needsWords: needsWords,
+			})
 		}
 	}
 	return terms
@@ -153,32 +175,34 @@ func termsOf(text string, words bool) (terms []searchTerm) {
 // A search finds subscribers who match any of its terms.
 type search struct {
 	terms []searchTerm
-	words [][]searchTerm // terms for each word of the text
+	words [][]searchTerm // the terms of each word, if words are searched separately
 }
 
 // maxWords is the maximum number of words that are searched separately. A text with more words is
 // searched only as a whole.
 const maxWords = 5
 
-// newSearch returns the search for a text as a whole, and by its words in any order. If there are
-// several words, the candidates are the subscribers that match the longest word, which is likely to
-// be the rarest. A word with a dot but no @ is probably the name of a host, which all subscribers
-// may share.
-func newSearch(text string) (f search) {
-	f.terms = termsOf(text, false)
+// newSearch returns the search for a text as a whole, and by its words in any order. For the search
+// by words, the subscribers that match the rarest word are read, and those that match all words are
+// s.
+func newSearch(text string) search {
+	s := search{terms: termsOf(text, false)}
 	words := strings.Fields(text)
 	if len(words) < 2 || len(words) > maxWords {
-		return f
+		return s
 	}
-	longest := slices.MaxFunc(words, func(a, b string) int { return rarity(a) - rarity(b) })
+
 	for _, word := range words {
-		f.words = append(f.words, termsOf(word, false))
+		s.words = append(s.words, termsOf(word, false))
 	}
-	f.terms = append(f.terms, termsOf(longest, true)...)
-	return f
+	rarest := slices.MaxFunc(words, func(a, b string) int { return rarity(a) - rarity(b) })
+	s.terms = append(s.terms, termsOf(rarest, true)...)
+	return s
 }
 
-// rarity returns a number that is larger for words that fewer subscribers are likely to match.
+// rarity returns a number that is larger for words that fewer subscribers are likely to match. Longer
+// words are likely to be rarer. A word with a dot but no @ is probably the name of a host, which all
+// subscribers may share.
 func rarity(word string) int {
 	if strings.Contains(word, ".") && !strings.Contains(word, "@") {
 		return 0
@@ -186,11 +210,11 @@ func rarity(word string) int {
 	return utf8.RuneCountInString(word)
 }
 
-// isFirst reports whether the term with the given number is the first one that finds s. Lists use
-// it so that they contain no subscriber twice.
-func (f search) isFirst(term int, s fabric.Subscriber) bool {
-	for i, b := range f.terms[:term+1] {
-		if b.matches(s) && (!b.words || f.matchesWords(s)) {
+// isFirst reports whether the term with the given index is the first one that finds a subscriber.
+// Lists use it so that they contain no subscriber twice.
+func (s search) isFirst(term int, sub fabric.Subscriber) bool {
+	for i, t := range s.terms[:term+1] {
+		if t.matches(sub) && (!t.needsWords || s.matchesWords(sub)) {
 			return i == term
 		}
 	}
@@ -198,9 +222,10 @@ func (f search) isFirst(term int, s fabric.Subscriber) bool {
 }
 
 // matchesWords reports whether a subscriber matches each word of the text.
-func (f search) matchesWords(s fabric.Subscriber) bool {
-	for _, word := range f.words {
-		if !slices.ContainsFunc(word, func(b searchTerm) bool { return b.matches(s) }) {
+func (s search) matchesWords(sub fabric.Subscriber) bool {
+	for _, terms := range s.words {
+		matches := func(t searchTerm) bool { return t.matches(sub) }
+		if !slices.ContainsFunc(terms, matches) {
 			return false
 		}
 	}

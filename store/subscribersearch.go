@@ -43,8 +43,8 @@ func (s *Subscribers) SearchSubscribers(
 	if len(found) > q.Size {
 		found, more = found[:q.Size], &found[q.Size]
 	}
-	for _, one := range found {
-		p.Items = append(p.Items, one.Subscriber)
+	for _, row := range found {
+		p.Items = append(p.Items, row.Subscriber)
 	}
 	p.Next = more.String()
 	if start == nil {
@@ -199,11 +199,12 @@ func (f finder) read(
 	ctx context.Context, term int, from *foundSubscriber, n int, dir direction,
 ) (rows []fabric.Subscriber, err error) {
 	by := f.terms[term]
-	low, high := by.text, by.text+last
+	low := by.prefix
+	high := by.prefix + last
 	above := ">="
 	unique := len(by.order) == 1
 	if from != nil {
-		value := by.of(from.Subscriber)
+		value := by.valueOf(from.Subscriber)
 		switch {
 		case dir == backward:
 			high = value
@@ -224,8 +225,8 @@ func (f finder) read(
 	}
 
 	others := f.where(by)
-	others.and(by.value+` `+above+` $%d`, low)
-	others.and(by.value+` < $%d`, high)
+	others.and(by.expression+` `+above+` $%d`, low)
+	others.and(by.expression+` < $%d`, high)
 	more, err := f.rows(ctx, others, by.order, n-len(rows), dir)
 	if err != nil {
 		return nil, err
@@ -239,7 +240,7 @@ func (f finder) rowsWithValue(
 	ctx context.Context, by searchTerm, value, id string, n int, dir direction,
 ) ([]fabric.Subscriber, error) {
 	same := f.where(by)
-	same.and(by.value+` = $%d`, value)
+	same.and(by.expression+` = $%d`, value)
 	if dir == backward {
 		same.and(`id < $%d`, id)
 	} else {
@@ -257,6 +258,8 @@ func (f finder) where(by searchTerm) (w where) {
 	return w
 }
 
+// rows returns the first n rows that fulfill the conditions w, in the given order or, backward, in
+// reverse order.
 func (f finder) rows(ctx context.Context, w where, order []string, n int, dir direction) ([]fabric.Subscriber, error) {
 	sort := " ASC"
 	if dir == backward {
