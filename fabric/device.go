@@ -26,9 +26,9 @@ type Devices struct {
 type DeviceStore interface {
 	// PutDevice writes a device. If the subscriber already has a device with the same token,
 	// PutDevice changes the type and name of that device, and keeps its id, key and creation time.
-	// The parameter most is the maximum number of devices of a subscriber. If a new device would
-	// exceed it, PutDevice returns problem.Invalid.
-	PutDevice(ctx context.Context, d Device, most int) (Device, error)
+	// If the subscriber then has more than limit devices, nothing is changed, and the error is
+	// problem.Invalid.
+	PutDevice(ctx context.Context, d Device, limit int) (Device, error)
 	DeleteDevice(ctx context.Context, subscriberID, id string) error
 	ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Device], error)
 }
@@ -112,7 +112,7 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 	if err != nil {
 		return Device{}, err
 	}
-	kept, err := ds.store.PutDevice(ctx, d, maxDevices)
+	stored, err := ds.store.PutDevice(ctx, d, maxDevices)
 	if errors.Is(err, problem.NotFound) {
 		return Device{}, problem.NoCredentials().Because("the subscriber was deleted")
 	}
@@ -120,8 +120,8 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 		return Device{}, fmt.Errorf("registering device: %w", err)
 	}
 
-	err = ds.open(&kept)
-	return kept, err
+	err = ds.open(&stored)
+	return stored, err
 }
 
 // newDevice returns a device with a new key, and its secrets sealed.
