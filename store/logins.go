@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,8 +28,10 @@ var loginTable = table[idp.Login]{
 	columns: `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires,
 	ended, mark, silent`,
 	fields: func(l *idp.Login) []any {
-		return []any{&l.ID, &l.ProjectID, &l.SubscriberID, &l.AuthTime, &l.AMR, &l.UserAgent, &l.Address, &l.Expires,
-			&l.Ended, &l.Mark, &l.Silent}
+		return []any{
+			&l.ID, &l.ProjectID, &l.SubscriberID, &l.AuthTime, &l.AMR, &l.UserAgent, &l.Address, &l.Expires,
+			&l.Ended, &l.Mark, &l.Silent,
+		}
 	},
 }
 
@@ -87,18 +90,22 @@ func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	})
 }
 
-// LoginClients returns the clients that ever had grants in the logins. It includes clients whose
-// grants were revoked, because a client's own session may outlive the grant. It returns at most
-// 200.
+// maxLoginClients is the maximum number of results of LoginClients.
+const maxLoginClients = 200
+
+// LoginClients returns the clients that ever had grants in the logins with the given ids, those of
+// the newest logins first. It includes clients whose grants were revoked, because a client's own
+// session may outlive the grant. It returns at most maxLoginClients.
 func (s *Logins) LoginClients(ctx context.Context, ids []string) ([]idp.LoginClient, error) {
-	scan := func(row scanner) (u idp.LoginClient, err error) {
-		err = row.Scan(&u.LoginID, &u.ClientID)
-		return u, err
+	scan := func(row scanner) (c idp.LoginClient, err error) {
+		err = row.Scan(&c.LoginID, &c.ClientID)
+		return c, err
 	}
 	var w where
 	w.in(`session_id`, ids)
 	return gather(ctx, s.read(), "listing clients of logins", scan, `SELECT DISTINCT session_id, client_id
-		FROM grants WHERE `+w.String()+` ORDER BY session_id DESC, client_id LIMIT 200`, w.args...)
+		FROM grants WHERE `+w.String()+`
+		ORDER BY session_id DESC, client_id LIMIT `+strconv.Itoa(maxLoginClients), w.args...)
 }
 
 // EndLogins ends logins and their grants, revokes their tokens and notifies their clients. It skips
@@ -111,18 +118,18 @@ func (s *Logins) EndLogins(ctx context.Context, now time.Time, ends ...revocatio
 	return s.change(ctx, audit.Of("session.ended", "", "session", ""), func(t tx) error {
 		t.event.Drop() // each login has its own event
 		var ended []revocation.Revocation
-		for _, r := range ends {
-			isEnded, err := t.endLogin(ctx, r.ID, now)
+		for _, end := range ends {
+			isEnded, err := t.endLogin(ctx, end.ID, now)
 			if err != nil {
 				return err
 			}
 			if isEnded {
-				ended = append(ended, r)
+				ended = append(ended, end)
 			}
 		}
 
-		for _, r := range ended {
-			if err := t.revoke(ctx, s.ending(r)); err != nil {
+		for _, end := range ended {
+			if err := t.revoke(ctx, s.ending(end)); err != nil {
 				return err
 			}
 		}
@@ -130,19 +137,17 @@ func (s *Logins) EndLogins(ctx context.Context, now time.Time, ends ...revocatio
 	})
 }
 
-// endLogin ends a login and its grants, and queues its logouts. ends is false if the login had
-// already ended.
-func (t tx) endLogin(ctx context.Context, id string, now time.Time) (ends bool, err error) {
-	var project, subscriber string
-	ends, err = t.findRow(ctx, "session", `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0
-		RETURNING project_id, subscriber_id`, []any{id, micros(now)}, &project, &subscriber)
-	if err != nil {
+// endLogin ends a login and its grants, and queues its logouts. isEnded is false if the login is
+// unknown or had already ended.
+func (t tx) endLogin(ctx context.Context, id string, now time.Time) (isEnded bool, err error) {
+	var projectID, subscriberID string
+	isEnded, err = t.findRow(ctx, "session", `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0
+		RETURNING project_id, subscriber_id`, []any{id, micros(now)}, &projectID, &subscriberID)
+	if err != nil || !isEnded {
 		return false, err
 	}
-	if !ends {
-		return false, nil
-	}
-	t.addEvent(sessionEnded(ctx, project, subscriber, id))
+
+	t.addEvent(sessionEnded(ctx, projectID, subscriberID, id))
 	err = t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, id, micros(now))
 	if err != nil {
 		return false, fmt.Errorf("ending grants: %w", err)
@@ -204,7 +209,7 @@ func (s *Logins) ListLogins(
 		start:   startAt(q.From),
 		desc:    true,
 	}
-	l := listing[fabric.Login]{
+	list := listing[fabric.Login]{
 		selection: logins,
 		scan: func(row scanner) (l fabric.Login, err error) {
 			err = row.Scan(&l.ID, scanTarget(&l.Began), scanTarget(&l.AMR), &l.UserAgent, &l.Address,
@@ -213,10 +218,10 @@ func (s *Logins) ListLogins(
 		},
 		id: func(l fabric.Login) string { return l.ID },
 	}
-	l.where.and(`project_id = $%d`, projectID)
-	l.where.and(`subscriber_id = $%d`, subscriberID)
+	list.where.and(`project_id = $%d`, projectID)
+	list.where.and(`subscriber_id = $%d`, subscriberID)
 
-	p, err := l.page(ctx, s.read(), q)
+	p, err := list.page(ctx, s.read(), q)
 	if err != nil {
 		return p, err
 	}
@@ -226,45 +231,52 @@ func (s *Logins) ListLogins(
 	return p, s.addGrants(ctx, p.Items)
 }
 
-// addGrants fills in the grants of each login.
+// addGrants fills in the grants of each login. A grant ends at its expiry, or earlier if it is not
+// used.
 func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
-	type grant struct {
-		sid string
+	type loginGrant struct {
 		fabric.Grant
+		loginID string
 	}
-	scan := func(row scanner) (g grant, err error) {
-		var idle time.Time
-		err = row.Scan(&g.sid, &g.ClientID, &g.ClientName, scanTarget(&g.Scope), scanTarget(&g.Created),
-			scanTarget(&idle), scanTarget(&g.Expires), scanTarget(&g.Revoked))
-		if idle.Before(g.Expires) {
-			g.Expires = idle
+	scan := func(row scanner) (g loginGrant, err error) {
+		var idleUntil time.Time
+		err = row.Scan(&g.loginID, &g.ClientID, &g.ClientName, scanTarget(&g.Scope), scanTarget(&g.Created),
+			scanTarget(&idleUntil), scanTarget(&g.Expires), scanTarget(&g.Revoked))
+		if idleUntil.Before(g.Expires) {
+			g.Expires = idleUntil
 		}
 		return g, err
 	}
 
-	byID := make(map[string]*fabric.Login, len(logins))
-	var w where
 	ids := make([]string, len(logins))
+	byID := make(map[string]*fabric.Login, len(logins))
 	for i := range logins {
 		ids[i] = logins[i].ID
-		byID[ids[i]] = &logins[i]
+		byID[logins[i].ID] = &logins[i]
 	}
-
+	var w where
 	w.in(`g.session_id`, ids)
 	grants, err := gather(ctx, s.read(), "listing grants", scan,
 		`SELECT g.session_id, g.client_id, c.name, g.scope, g.created, g.idle_until, g.expires, g.revoked
 		FROM grants g JOIN clients c ON c.id = g.client_id WHERE `+w.String()+` ORDER BY g.id`, w.args...)
-	for _, g := range grants {
-		byID[g.sid].Grants = append(byID[g.sid].Grants, g.Grant)
+	if err != nil {
+		return err
 	}
-	return err
+
+	for _, g := range grants {
+		login := byID[g.loginID]
+		login.Grants = append(login.Grants, g.Grant)
+	}
+	return nil
 }
 
-// SweepLogins deletes redeemed codes and used assertions that can no longer be replayed. It also
-// deletes grants that were created before startedBefore and expired before expiredBefore. Logins
-// that were created before startedBefore are deleted if they have no grants left. The time of
-// creation is taken from the ids, which sort by time. SweepLogins also checks the expiry of grants,
-// because a grant may have been created with a longer lifetime than the current configuration
+// SweepLogins deletes:
+//   - redeemed codes and used assertions that can no longer be replayed
+//   - grants that were created before startedBefore and expired before expiredBefore
+//   - logins that were created before startedBefore and have no grants left
+//
+// The time of creation is taken from the ids, which sort by time. The expiry of grants is checked,
+// too, because a grant may have been created with a longer lifetime than the current configuration
 // allows.
 func (s *Logins) SweepLogins(ctx context.Context, startedBefore, expiredBefore time.Time) error {
 	now := micros(s.now())
