@@ -15,8 +15,8 @@ type Erasure struct {
 	SubscriberID string           `json:"subscriber_id"`
 	Found        bool             `json:"found"` // false if the subscriber was already deleted
 	ErasedAt     time.Time        `json:"erased_at"`
-	Deleted      map[string]int64 `json:"deleted"` // deleted rows, by kind
-	Anonymised   map[string]int64 `json:"anonymised"`
+	Deleted      map[string]int64 `json:"deleted"`    // deleted rows, by kind
+	Anonymized   map[string]int64 `json:"anonymised"` // rows kept without data about the subscriber, by kind
 	Kept         []KeptData       `json:"kept"`
 
 	Sessions []string `json:"-"` // ids of the deleted logins

@@ -278,47 +278,46 @@ func (s *Calls) PruneCalls(ctx context.Context, before time.Time) error {
 		SELECT id FROM calls WHERE ended > 0 AND ended < $2 ORDER BY ended LIMIT $1)`, micros(before))
 }
 
-// eraseCalls removes a subscriber from the records of its calls, and deletes the webhook deliveries
+// eraseCalls removes the subscriber from the records of its calls, and deletes the webhook deliveries
 // about these calls.
-func eraseCalls(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
-	args := []any{projectID, id}
-	for _, name := range names {
+func (e *erasure) eraseCalls(ctx context.Context) error {
+	args := []any{e.projectID, e.id}
+	named := params(len(args), len(e.names))
+	for _, name := range e.names {
 		args = append(args, name)
 	}
-	is := func(side string) string {
+	isParty := func(side string) string {
 		condition := side + `_subscriber = $2`
-		if len(names) > 0 {
-			condition += ` OR ` + side + `_address <> ''
-				AND LOWER(` + side + `_address) IN (` + params(2, len(names)) + `)`
+		if len(e.names) > 0 {
+			condition += ` OR ` + side + `_address <> '' AND LOWER(` + side + `_address) IN (` + named + `)`
 		}
 		return `project_id = $1 AND (` + condition + `)`
 	}
 
-	found, err := gather(ctx, t, "finding calls", scanID,
-		`SELECT call_id FROM calls WHERE `+is("from")+` UNION SELECT call_id FROM calls WHERE `+is("to"), args...)
+	found, err := gather(ctx, e.tx, "finding calls", scanID, `SELECT call_id FROM calls WHERE `+isParty("from")+`
+		UNION SELECT call_id FROM calls WHERE `+isParty("to"), args...)
 	if err != nil {
 		return err
 	}
-
-	for _, call := range found {
-		if err := eraseDeliveries(ctx, t, projectID, call, e); err != nil {
+	for _, callID := range found {
+		if err = e.deleteDeliveries(ctx, callID); err != nil {
 			return err
 		}
 	}
-
 	if len(found) > 0 {
-		e.Anonymised["calls"] = int64(len(found))
+		e.result.Anonymized["calls"] = int64(len(found))
 	}
-	for side, more := range map[string]string{"from": "", "to": ", dialed = ''"} {
-		err := t.Later(ctx, `UPDATE calls SET `+side+`_name = '', `+side+`_address = '', `+side+`_address_id = '', `+
-			side+`_subscriber = ''`+more+` WHERE `+is(side), args...)
+
+	alsoCleared := map[string]string{"from": "", "to": ", dialed = ''"}
+	for side, more := range alsoCleared {
+		err = e.tx.Later(ctx, `UPDATE calls SET `+side+`_name = '', `+side+`_address = '', `+
+			side+`_address_id = '', `+side+`_subscriber = ''`+more+` WHERE `+isParty(side), args...)
 		if err != nil {
 			return fmt.Errorf("erasing from calls: %w", err)
 		}
 	}
-
-	err = t.Later(ctx, `UPDATE calls SET payer = '' WHERE project_id = $1 AND payer = $2 AND gateway <> ''`,
-		projectID, id)
+	err = e.tx.Later(ctx, `UPDATE calls SET payer = '' WHERE project_id = $1 AND payer = $2 AND gateway <> ''`,
+		e.projectID, e.id)
 	if err != nil {
 		return fmt.Errorf("erasing from calls: %w", err)
 	}

@@ -63,29 +63,30 @@ func keptSubscriber(ctx context.Context, t tx, projectID, id string) (sub fabric
 	return sub, nil
 }
 
-// eraseNames deletes the kept name of a subscriber that was deleted before. It also clears the names
-// of deleted subscribers with the same email, but keeps their ids, so that they can be erased, too.
-func eraseNames(ctx context.Context, t tx, projectID, id, email string, e *fabric.Erasure) error {
-	res, err := t.Exec(ctx, `DELETE FROM deleted_names WHERE project_id = $2 AND id = $1`, id, projectID)
-	n, err := countChanged(res, err, "names")
+// eraseNames deletes the kept name of the subscriber, if it was deleted before. It also clears the
+// names of deleted subscribers with the same email, but keeps their ids, so that they can be erased,
+// too.
+func (e *erasure) eraseNames(ctx context.Context) error {
+	res, err := e.tx.Exec(ctx, `DELETE FROM deleted_names WHERE project_id = $2 AND id = $1`, e.id, e.projectID)
+	deleted, err := countChanged(res, err, "names")
 	if err != nil {
 		return err
 	}
-	if n > 0 {
-		e.Deleted["names"] = n
+	if deleted > 0 {
+		e.result.Deleted["names"] = deleted
 	}
-	if email == "" {
+	if e.email == "" {
 		return nil
 	}
 
-	res, err = t.Exec(ctx, `UPDATE deleted_names SET name = '', kind = ''
-		WHERE project_id = $1 AND LOWER(name) = LOWER($2)`, projectID, email)
-	n, err = countChanged(res, err, "names")
+	res, err = e.tx.Exec(ctx, `UPDATE deleted_names SET name = '', kind = ''
+		WHERE project_id = $1 AND LOWER(name) = LOWER($2)`, e.projectID, e.email)
+	cleared, err := countChanged(res, err, "names")
 	if err != nil {
 		return err
 	}
-	if n > 0 {
-		e.Anonymised["names"] = n
+	if cleared > 0 {
+		e.result.Anonymized["names"] = cleared
 	}
 	return nil
 }
@@ -100,10 +101,10 @@ func (s *Subscribers) FindDeletedName(ctx context.Context, projectID, id string)
 }
 
 // FindDeletedNamed returns the ids of deleted subscribers whose kept name equals the given name,
-// ignoring the case of A to Z. It returns at most the given number.
-func (s *Subscribers) FindDeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error) {
+// ignoring the case of A to Z. It returns at most limit ids.
+func (s *Subscribers) FindDeletedNamed(ctx context.Context, projectID, name string, limit int) ([]string, error) {
 	return gather(ctx, s.read(), "finding deleted subscribers", scanID, `SELECT id FROM deleted_names
-		WHERE project_id = $1 AND LOWER(name) = LOWER($2) AND name <> '' ORDER BY id LIMIT $3`, projectID, name, most)
+		WHERE project_id = $1 AND LOWER(name) = LOWER($2) AND name <> '' ORDER BY id LIMIT $3`, projectID, name, limit)
 }
 
 // ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.

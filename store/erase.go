@@ -4,15 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/recordings"
 )
+
+// An erasure erases one subscriber, in one transaction. Its methods add what they erase to result.
+type erasure struct {
+	tx        tx
+	projectID string
+	id        string   // of the subscriber
+	email     string   // of the subscriber; may be empty
+	names     []string // other values that identify the subscriber, see fabric.Eraser
+	now       time.Time
+	result    fabric.Erasure
+}
 
 // EraseSubscriber deletes the subscriber with the id by.ID, along with all data about it, and
 // removes this data from the rows that remain. If the subscriber does not exist, and there is no
@@ -20,79 +28,92 @@ import (
 // problem.Conflict.
 func (s *Subscribers) EraseSubscriber(
 	ctx context.Context, projectID string, by fabric.Eraser, now time.Time,
-) (e fabric.Erasure, err error) {
-	err = s.change(ctx, audit.Of("subscriber.erased", projectID, "subscriber", by.ID), func(t tx) error {
-		e = fabric.Erasure{Deleted: make(map[string]int64), Anonymised: make(map[string]int64)}
-		sub, err := lockSubscriber(ctx, t, projectID, by.ID)
-		if err != nil && !errors.Is(err, problem.NotFound) {
-			return err
-		}
-		e.Found = err == nil
-		if e.Found && by.OnlyDeleted {
-			return problem.New(problem.Conflict, "subscriber_exists", "the subscriber is not deleted")
-		}
-		if !e.Found {
-			if sub, err = keptSubscriber(ctx, t, projectID, by.ID); err != nil {
-				return err
-			}
-		}
-
-		// Read the addresses before they are deleted, since they are needed to find the data.
-		addresses, err := addressTable.gather(ctx, t, `WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
+) (fabric.Erasure, error) {
+	event := audit.Of("subscriber.erased", projectID, "subscriber", by.ID)
+	return resultOf(ctx, s.change, event, func(t tx) (fabric.Erasure, error) {
+		e, err := newErasure(ctx, t, projectID, by, now)
 		if err != nil {
-			return err
+			return fabric.Erasure{}, err
+		}
+		if err = e.eraseData(ctx); err != nil {
+			return fabric.Erasure{}, err
+		}
+		if !e.result.Found {
+			return e.result, requireErased(e.result)
 		}
 
-		e.Sessions, err = gather(ctx, t, "finding sessions", scanID,
-			`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, by.ID, projectID)
-		if err != nil {
-			return err
+		if err = e.countRows(ctx); err != nil {
+			return fabric.Erasure{}, err
 		}
-
-		names := by.Names(sub, addresses)
-		if err := eraseRecordings(ctx, t, projectID, by.ID, names, now, &e); err != nil {
-			return err
-		}
-
-		if err := eraseCalls(ctx, t, projectID, by.ID, names, &e); err != nil {
-			return err
-		}
-		if err := eraseFilters(ctx, t, projectID, by.ID, names, &e); err != nil {
-			return err
-		}
-
-		if err := eraseMessages(ctx, t, projectID, by.ID, &e); err != nil {
-			return err
-		}
-		if err := eraseMails(ctx, t, projectID, by.ID, sub.Email); err != nil {
-			return err
-		}
-		if err := eraseNames(ctx, t, projectID, by.ID, sub.Email, &e); err != nil {
-			return err
-		}
-
-		if err := eraseDeliveries(ctx, t, projectID, by.ID, &e); err != nil {
-			return err
-		}
-		if err := anonymizeDeliveries(ctx, t, projectID, by.ID, &e); err != nil {
-			return err
-		}
-
-		if !e.Found {
-			return requireErased(e)
-		}
-		if err := countErased(ctx, t, by.ID, &e); err != nil {
-			return err
-		}
-		return s.deleteSubscriber(ctx, t, projectID, by.Revocation, true)
+		return e.result, s.deleteSubscriber(ctx, t, projectID, by.Revocation, true)
 	})
-	return e, err
+}
+
+// newErasure locks the subscriber and reads what is needed to find its data. If the subscriber was
+// deleted before, the erasure has only the name that was kept of it.
+func newErasure(
+	ctx context.Context, t tx, projectID string, by fabric.Eraser, now time.Time,
+) (*erasure, error) {
+	sub, err := lockSubscriber(ctx, t, projectID, by.ID)
+	found := err == nil
+	switch {
+	case found && by.OnlyDeleted:
+		return nil, problem.New(problem.Conflict, "subscriber_exists", "the subscriber is not deleted")
+	case errors.Is(err, problem.NotFound):
+		sub, err = keptSubscriber(ctx, t, projectID, by.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	addresses, err := addressTable.gather(ctx, t, `WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
+	if err != nil {
+		return nil, err
+	}
+	sessions, err := gather(ctx, t, "finding sessions", scanID,
+		`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, by.ID, projectID)
+	if err != nil {
+		return nil, err
+	}
+
+	return &erasure{
+		tx:        t,
+		projectID: projectID,
+		id:        by.ID,
+		email:     sub.Email,
+		names:     by.Names(sub, addresses),
+		now:       now,
+		result: fabric.Erasure{
+			Found:      found,
+			Deleted:    make(map[string]int64),
+			Anonymized: make(map[string]int64),
+			Sessions:   sessions,
+		},
+	}, nil
+}
+
+// eraseData erases the data that is not deleted together with the subscriber's own row.
+func (e *erasure) eraseData(ctx context.Context) error {
+	for _, erase := range []func(context.Context) error{
+		e.eraseRecordings,
+		e.eraseCalls,
+		e.eraseFilters,
+		e.eraseMessages,
+		e.eraseMails,
+		e.eraseNames,
+		e.eraseDeliveries,
+	} {
+		if err := erase(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // requireErased returns problem.NotFound if nothing was erased. It is called if the subscriber
 // itself had already been deleted.
-func requireErased(e fabric.Erasure) error {
-	for _, counts := range []map[string]int64{e.Deleted, e.Anonymised} {
+func requireErased(result fabric.Erasure) error {
+	for _, counts := range []map[string]int64{result.Deleted, result.Anonymized} {
 		for _, n := range counts {
 			if n > 0 {
 				return nil
@@ -109,9 +130,12 @@ func lockSubscriber(ctx context.Context, t tx, projectID, id string) (fabric.Sub
 		RETURNING `+subscriberTable.columns, projectID, id))
 }
 
-// erasedTables lists the tables whose rows are deleted with a subscriber. name is the table's name
-// in a fabric.Erasure.
-var erasedTables = []struct{ name, table, column string }{
+// erasedTables lists the tables whose rows are deleted together with a subscriber.
+var erasedTables = []struct {
+	kind   string // the key in fabric.Erasure.Deleted
+	table  string
+	column string // holds the subscriber's id
+}{
 	{"addresses", "addresses", "resource_id"},
 	{"sessions", "login_sessions", "subscriber_id"},
 	{"grants", "grants", "subscriber_id"},
@@ -125,26 +149,28 @@ var erasedTables = []struct{ name, table, column string }{
 	{"recovery_codes", "recovery_codes", "owner_id"},
 }
 
-// countErased counts the rows that will be deleted with a subscriber.
-func countErased(ctx context.Context, t tx, id string, e *fabric.Erasure) error {
-	e.Deleted["subscribers"] = 1
-	for _, of := range erasedTables {
+// countRows counts the rows that will be deleted together with the subscriber.
+func (e *erasure) countRows(ctx context.Context) error {
+	e.result.Deleted["subscribers"] = 1
+	for _, erased := range erasedTables {
 		var n int64
-		err := t.Row(ctx, `SELECT COUNT(*) FROM `+of.table+` WHERE `+of.column+` = $1`, id).Scan(&n)
-		if err != nil {
-			return fmt.Errorf("counting %s: %w", of.name, err)
+		query := `SELECT COUNT(*) FROM ` + erased.table + ` WHERE ` + erased.column + ` = $1`
+		if err := e.tx.Row(ctx, query, e.id).Scan(&n); err != nil {
+			return fmt.Errorf("counting %s: %w", erased.kind, err)
 		}
-		e.Deleted[of.name] = n
+		e.result.Deleted[erased.kind] = n
 	}
 	return nil
 }
 
-// eraseMails deletes emails to a subscriber, and the links in them. It finds them by the
+// eraseMails deletes emails to the subscriber, and the links in them. It finds them by the
 // subscriber's id and by its email address.
-func eraseMails(ctx context.Context, t tx, projectID, id, email string) error {
-	for table, to := range map[string]string{"mails": "recipient", "mail_links": "email"} {
-		err := t.Later(ctx, `DELETE FROM `+table+`
-			WHERE project_id = $1 AND (subscriber_id = $2 OR $3 <> '' AND LOWER(`+to+`) = $3)`, projectID, id, email)
+func (e *erasure) eraseMails(ctx context.Context) error {
+	recipientColumns := map[string]string{"mails": "recipient", "mail_links": "email"}
+	for table, recipient := range recipientColumns {
+		err := e.tx.Later(ctx, `DELETE FROM `+table+`
+			WHERE project_id = $1 AND (subscriber_id = $2 OR $3 <> '' AND LOWER(`+recipient+`) = $3)`,
+			e.projectID, e.id, e.email)
 		if err != nil {
 			return fmt.Errorf("deleting from %s: %w", table, err)
 		}
@@ -152,150 +178,56 @@ func eraseMails(ctx context.Context, t tx, projectID, id, email string) error {
 	return nil
 }
 
-// eraseDeliveries deletes the webhook deliveries about a subscriber or one of its calls, including
-// delivered ones. Pending deliveries about the deletion of the subscriber remain, see
-// anonymizeDeliveries.
-func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
-	res, err := t.Exec(ctx, `DELETE FROM webhook_deliveries WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
+// eraseDeliveries deletes the webhook deliveries about the subscriber and anonymizes those that must
+// remain.
+func (e *erasure) eraseDeliveries(ctx context.Context) error {
+	if err := e.deleteDeliveries(ctx, e.id); err != nil {
+		return err
+	}
+	return e.anonymizeDeliveries(ctx)
+}
+
+// deleteDeliveries deletes the webhook deliveries about a subject, which is the subscriber or one of
+// its calls. It includes deliveries that have been delivered. Only pending deliveries about the
+// deletion of a subscriber remain.
+func (e *erasure) deleteDeliveries(ctx context.Context, subject string) error {
+	res, err := e.tx.Exec(ctx, `DELETE FROM webhook_deliveries
+		WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
 			AND NOT EXISTS (SELECT 1 FROM webhooks w
 				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`,
-		id, projectID, string(fabric.SubscriberDeleted))
+		subject, e.projectID, string(fabric.SubscriberDeleted))
 	n, err := countChanged(res, err, "webhook deliveries")
 	if err != nil {
 		return err
 	}
-	e.Deleted["webhook_deliveries"] += n
+	e.result.Deleted["webhook_deliveries"] += n
 	return nil
 }
 
-// anonymizeDeliveries anonymizes the deliveries about a subscriber that remain. If the subscriber
-// was deleted before, it removes the profile from them. It also removes the responses of receivers,
-// which may contain anything.
-func anonymizeDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
+// anonymizeDeliveries removes the subscriber's profile from the deliveries about it that remain, which
+// report an earlier deletion of the subscriber. It also removes the responses of receivers, which
+// may contain anything.
+func (e *erasure) anonymizeDeliveries(ctx context.Context) error {
 	const remaining = ` WHERE subject = $1 AND NOT EXISTS (SELECT 1 FROM webhooks w
 		WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`
-	bodies, err := gather(ctx, t, "reading deliveries", scanID,
-		`SELECT DISTINCT body FROM webhook_deliveries`+remaining, id, projectID)
+	bodies, err := gather(ctx, e.tx, "reading deliveries", scanID,
+		`SELECT DISTINCT body FROM webhook_deliveries`+remaining, e.id, e.projectID)
 	if err != nil {
 		return err
 	}
 
 	for _, body := range bodies {
-		nameless, err := fabric.Nameless([]byte(body))
+		anonymized, err := fabric.Nameless([]byte(body))
 		if err != nil {
 			return err
 		}
-		res, err := t.Exec(ctx, `UPDATE webhook_deliveries SET body = $4, response = ''`+remaining+`
-			AND body = $3 AND (body <> $4 OR response <> '')`, id, projectID, body, string(nameless))
+		res, err := e.tx.Exec(ctx, `UPDATE webhook_deliveries SET body = $4, response = ''`+remaining+`
+			AND body = $3 AND (body <> $4 OR response <> '')`, e.id, e.projectID, body, string(anonymized))
 		n, err := countChanged(res, err, "webhook deliveries")
 		if err != nil {
 			return err
 		}
-		e.Anonymised["webhook_deliveries"] += n
+		e.result.Anonymized["webhook_deliveries"] += n
 	}
 	return nil
-}
-
-// An erasedRecording is a recording that is tied to a subscriber, or that contains one of the
-// subscriber's names.
-type erasedRecording struct {
-	id, key, from, to string
-	tied, others      bool // whether it is tied to the subscriber, and whether it is tied to other subscribers
-	live, held        bool
-}
-
-// eraseRecordings deletes the recordings that are tied only to the subscriber. It removes the
-// subscriber's names from other recordings. Recordings on hold remain unchanged, with their ties,
-// so that another erasure can find them after the hold has ended.
-func eraseRecordings(
-	ctx context.Context, t tx, projectID, id string, names []string, now time.Time, e *fabric.Erasure,
-) error {
-	found, err := recordingsToErase(ctx, t, projectID, id, names)
-	if err != nil {
-		return err
-	}
-
-	for _, r := range found {
-		if r.held {
-			continue
-		}
-		from, to := without(names, r.from), without(names, r.to)
-		deleted := int64(0)
-		switch {
-		case r.tied && !r.others:
-			from, to, deleted = "", "", micros(now)
-			err := t.Later(ctx, `DELETE FROM callback_deliveries
-				WHERE sid = (SELECT sid FROM recordings WHERE id = $1)`, r.id)
-			if err != nil {
-				return fmt.Errorf("erasing callbacks: %w", err)
-			}
-			if r.live {
-				e.Media = append(e.Media, r.key)
-				e.Deleted["recordings"]++
-			}
-		case from != r.from || to != r.to || r.tied:
-			e.Anonymised["recordings"]++
-		}
-
-		err := t.Later(ctx, `UPDATE recordings SET deleted = CASE WHEN deleted = 0 THEN $2 ELSE deleted END,
-				updated = $3, waits = CASE WHEN $2 = 0 THEN waits ELSE 0 END,
-				callback_url = CASE WHEN $2 = 0 THEN callback_url ELSE '' END,
-				from_address = $4, to_address = $5, from_tail = $6, to_tail = $7, name = '', words = NULL
-			WHERE id = $1`,
-			r.id, deleted, micros(now), from, to, recordings.Tail(from), recordings.Tail(to))
-		if err != nil {
-			return fmt.Errorf("erasing recording: %w", err)
-		}
-
-		// IndexRecordings adds the words that remain.
-		if err := t.Later(ctx, `DELETE FROM recording_words WHERE recording_id = $1`, r.id); err != nil {
-			return fmt.Errorf("erasing words: %w", err)
-		}
-	}
-
-	err = t.Later(ctx, `DELETE FROM recording_subscribers WHERE subscriber_id = $1
-		AND recording_id IN (SELECT id FROM recordings WHERE project_id = $2 AND (hold = '' OR deleted <> 0))`,
-		id, projectID)
-	if err != nil {
-		return fmt.Errorf("untying recordings: %w", err)
-	}
-	return nil
-}
-
-// recordingsToErase finds the recordings that are tied to a subscriber or contain one of its names.
-func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []string) ([]erasedRecording, error) {
-	scan := func(row scanner) (r erasedRecording, err error) {
-		var deleted int64
-		var hold string
-		err = row.Scan(&r.id, &r.key, &r.from, &r.to, &deleted, &hold, &r.tied, &r.others)
-		r.live = deleted == 0
-		r.held = r.live && hold != ""
-		return r, err
-	}
-
-	args := []any{projectID, id}
-	named := ""
-	if len(names) > 0 {
-		in := ` IN (` + params(len(args), len(names)) + `)`
-		named = ` OR LOWER(from_address)` + in + ` OR LOWER(to_address)` + in
-		for _, name := range names {
-			args = append(args, name)
-		}
-	}
-
-	const tie = `EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id`
-	return gather(ctx, t, "finding recordings", scan, `SELECT id, COALESCE(media_key, id), from_address, to_address,
-			deleted, hold, `+tie+` = $2), `+tie+` <> $2)
-		FROM recordings WHERE project_id = $1
-			AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
-}
-
-// without returns the name of a call's party, or "" if names contains it. It ignores the case and a
-// query in the name, because clients may append a query.
-func without(names []string, party string) string {
-	name, _, _ := strings.Cut(strings.ToLower(party), "?")
-	if slices.Contains(names, name) {
-		return ""
-	}
-	return party
 }

@@ -97,7 +97,7 @@ func eraseMentions(t *testing.T, s *Store, id string) bool {
 	}
 
 	erasure := eraseDeleted(t, s, eraser(id))
-	recs, filters := erasure.Anonymised["recordings"], erasure.Deleted["recording_filters"]
+	recs, filters := erasure.Anonymized["recordings"], erasure.Deleted["recording_filters"]
 	if recs != filters {
 		t.Errorf("%d recordings and %d filters are erased, want the same number", recs, filters)
 	}
@@ -258,7 +258,7 @@ func testEraseNamesake(t *testing.T, c Config) {
 				}
 				return lower
 			}
-			if n := eraseDeleted(t, s, by).Anonymised["recordings"]; n != tt.erased {
+			if n := eraseDeleted(t, s, by).Anonymized["recordings"]; n != tt.erased {
 				t.Errorf("the name is erased in %d recordings, want %d", n, tt.erased)
 			}
 		})

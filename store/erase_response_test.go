@@ -65,7 +65,7 @@ func testEraseResponse(t *testing.T, c Config) {
 	if erasure.Found {
 		t.Error("EraseSubscriber finds a subscriber that was deleted before")
 	}
-	if n := erasure.Anonymised["webhook_deliveries"]; n != responses {
+	if n := erasure.Anonymized["webhook_deliveries"]; n != responses {
 		t.Errorf("EraseSubscriber anonymizes %d deliveries, want %d", n, responses)
 	}
 	wantNoCanary(t, s, c.URL)

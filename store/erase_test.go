@@ -62,10 +62,10 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		}
 	}
 
-	if n := erasure.Anonymised["recordings"]; n != 3 {
+	if n := erasure.Anonymized["recordings"]; n != 3 {
 		t.Errorf("%d recordings are anonymized, want 3", n)
 	}
-	if n := erasure.Anonymised["calls"]; n != 2 {
+	if n := erasure.Anonymized["calls"]; n != 2 {
 		t.Errorf("%d calls are anonymized, want 2", n)
 	}
 	if len(erasure.Sessions) != 1 {

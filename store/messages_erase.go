@@ -6,40 +6,41 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/chat"
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 )
 
-// eraseMessages deletes the messages that a subscriber sent, the webhook deliveries about its
+// eraseMessages deletes the messages that the subscriber sent, the webhook deliveries about its
 // messages, and the conversations in which nobody else is left. It removes the subscriber from the
 // messages that others sent to it.
-func eraseMessages(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
-	const own = `project_id = $1 AND (from_member = $2 OR to_member = $2 AND to_member <> '')`
-	for _, sql := range []string{
-		`DELETE FROM webhook_deliveries WHERE subject IN (SELECT id FROM messages WHERE ` + own + `)`,
-		`DELETE FROM conversations WHERE project_id = $1 AND room = 0 AND id IN (
-			SELECT conversation_id FROM conversation_members WHERE member_id = $2) AND NOT EXISTS (
-			SELECT 1 FROM conversation_members o WHERE o.conversation_id = conversations.id AND o.member_id <> $2)`,
-	} {
-		if err := t.Later(ctx, sql, projectID, id); err != nil {
+func (e *erasure) eraseMessages(ctx context.Context) error {
+	const deleteDeliveries = `DELETE FROM webhook_deliveries WHERE subject IN (
+		SELECT id FROM messages
+		WHERE project_id = $1 AND (from_member = $2 OR to_member = $2 AND to_member <> ''))`
+	const deleteConversations = `DELETE FROM conversations WHERE project_id = $1 AND room = 0
+		AND id IN (SELECT conversation_id FROM conversation_members WHERE member_id = $2)
+		AND NOT EXISTS (SELECT 1 FROM conversation_members o
+			WHERE o.conversation_id = conversations.id AND o.member_id <> $2)`
+	for _, query := range []string{deleteDeliveries, deleteConversations} {
+		if err := e.tx.Later(ctx, query, e.projectID, e.id); err != nil {
 			return fmt.Errorf("erasing messages: %w", err)
 		}
 	}
 
-	res, err := t.Exec(ctx, `DELETE FROM messages WHERE project_id = $1 AND from_member = $2`, projectID, id)
-	n, err := countChanged(res, err, "messages")
+	res, err := e.tx.Exec(ctx, `DELETE FROM messages WHERE project_id = $1 AND from_member = $2`, e.projectID, e.id)
+	sent, err := countChanged(res, err, "messages")
 	if err != nil {
 		return err
 	}
-	e.Deleted["messages"] = n
-	res, err = t.Exec(ctx, `UPDATE messages SET to_member = '' WHERE project_id = $1 AND to_member = $2
-		AND to_member <> ''`, projectID, id)
-	n, err = countChanged(res, err, "messages")
+	e.result.Deleted["messages"] = sent
+
+	res, err = e.tx.Exec(ctx, `UPDATE messages SET to_member = ''
+		WHERE project_id = $1 AND to_member = $2 AND to_member <> ''`, e.projectID, e.id)
+	received, err := countChanged(res, err, "messages")
 	if err != nil {
 		return err
 	}
-	if n > 0 {
-		e.Anonymised["messages"] = n
+	if received > 0 {
+		e.result.Anonymized["messages"] = received
 	}
 	return nil
 }
@@ -47,12 +48,12 @@ func eraseMessages(ctx context.Context, t tx, projectID, id string, e *fabric.Er
 // leaveConversations removes a subscriber that is being deleted from its conversations. The other
 // members keep the messages.
 func (t tx) leaveConversations(ctx context.Context, id string) error {
-	const of = ` id IN (SELECT conversation_id FROM conversation_members WHERE member_id = $1)`
-	for _, sql := range []string{
-		`UPDATE conversations SET pair = id WHERE room = 0 AND` + of,
+	for _, query := range []string{
+		`UPDATE conversations SET pair = id WHERE room = 0
+			AND id IN (SELECT conversation_id FROM conversation_members WHERE member_id = $1)`,
 		`DELETE FROM conversation_members WHERE member_id = $1`,
 	} {
-		if err := t.Later(ctx, sql, id); err != nil {
+		if err := t.Later(ctx, query, id); err != nil {
 			return fmt.Errorf("leaving conversations: %w", err)
 		}
 	}

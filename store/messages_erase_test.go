@@ -49,7 +49,7 @@ func testEraseMessages(t *testing.T, c Config) {
 	if n := erasure.Deleted["messages"]; n != 1 {
 		t.Errorf("erasing ada deletes %d messages, want 1", n)
 	}
-	if n := erasure.Anonymised["messages"]; n != 1 {
+	if n := erasure.Anonymized["messages"]; n != 1 {
 		t.Errorf("erasing ada anonymizes %d messages, want 1", n)
 	}
 

@@ -10,7 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
@@ -78,22 +77,22 @@ func (s *Operators) RenameRecordingFilter(ctx context.Context, operatorID, proje
 	})
 }
 
-// eraseFilters deletes the saved searches of a project that contain a subscriber's id or one of its
-// names. The name of the filter counts, too.
-func eraseFilters(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
-	saved, err := recordingFilterTable.gather(ctx, t, `WHERE project_id = $1`, projectID)
+// eraseFilters deletes the saved searches of the project that contain the subscriber's id or one of
+// its names, in the parameters or in the name of the filter.
+func (e *erasure) eraseFilters(ctx context.Context) error {
+	saved, err := recordingFilterTable.gather(ctx, e.tx, `WHERE project_id = $1`, e.projectID)
 	if err != nil {
 		return err
 	}
-	identifiers := append(slices.Clone(names), id)
+	identifiers := append(slices.Clone(e.names), e.id)
 	for _, f := range saved {
 		if !searchesFor(f, identifiers) {
 			continue
 		}
-		if err := t.Later(ctx, `DELETE FROM recording_filters WHERE id = $1`, f.ID); err != nil {
+		if err = e.tx.Later(ctx, `DELETE FROM recording_filters WHERE id = $1`, f.ID); err != nil {
 			return fmt.Errorf("erasing saved filter: %w", err)
 		}
-		e.Deleted["recording_filters"]++
+		e.result.Deleted["recording_filters"]++
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ var erasureView = cli.View[fabric.Erasure]{
 	Facts: []cli.Fact[fabric.Erasure]{
 		{Name: "Erased", Value: func(e fabric.Erasure) string { return e.SubscriberID }},
 		{Name: "Deleted", Value: func(e fabric.Erasure) string { return formatCounts(e.Deleted) }},
-		{Name: "Anonymized", Value: func(e fabric.Erasure) string { return formatCounts(e.Anonymised) }},
+		{Name: "Anonymized", Value: func(e fabric.Erasure) string { return formatCounts(e.Anonymized) }},
 		{
 			Name: "Kept",
 			Value: func(e fabric.Erasure) string {
