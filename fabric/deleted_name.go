@@ -19,11 +19,11 @@ func (ss *Subscribers) DeletedName(ctx context.Context, projectID, id string) (s
 
 // DeletedNamed returns the ids of deleted subscribers whose kept name equals the given name,
 // ignoring the case of A to Z and, in emails, of all letters. It returns at most the given number.
-func (ss *Subscribers) DeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error) {
+func (ss *Subscribers) DeletedNamed(ctx context.Context, projectID, name string, limit int) ([]string, error) {
 	if strings.Contains(name, "@") {
 		name = NormalizeEmail(name)
 	}
-	return ss.store.FindDeletedNamed(ctx, projectID, name, most)
+	return ss.store.FindDeletedNamed(ctx, projectID, name, limit)
 }
 
 // ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.

@@ -27,7 +27,7 @@ type EndpointStore interface {
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	// NamedEndpoints returns the SIP endpoints with the given username, of all projects, oldest
 	// first. It returns at most the given number.
-	NamedEndpoints(ctx context.Context, username string, most int) ([]Resource, error)
+	NamedEndpoints(ctx context.Context, username string, limit int) ([]Resource, error)
 	// SetEndpointPassword writes the sealed password of a SIP endpoint. old is the time of the last
 	// change that the caller has read. If the endpoint has changed again, SetEndpointPassword
 	// returns problem.Conflict.

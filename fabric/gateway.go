@@ -33,7 +33,7 @@ type GatewayStore interface {
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
 	// ListGateways returns SIP gateways of all projects, ordered by id. It returns at most the
 	// given number, and begins with the first gateway whose id is greater than after.
-	ListGateways(ctx context.Context, after string, most int) ([]Resource, error)
+	ListGateways(ctx context.Context, after string, limit int) ([]Resource, error)
 }
 
 // A Gateway is a SIP trunk, carrier or PBX.

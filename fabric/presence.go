@@ -34,7 +34,7 @@ type PresenceStore interface {
 	ReportPresence(ctx context.Context, t ReportedPresence, due time.Time, e *Event) error
 	// DuePresences returns subscribers that were last reported online and are due for a check,
 	// and postpones their next check.
-	DuePresences(ctx context.Context, now, next time.Time, most int) ([]ReportedPresence, error)
+	DuePresences(ctx context.Context, now, next time.Time, limit int) ([]ReportedPresence, error)
 	// ForgetPresences deletes the reported presence of all of a project's subscribers.
 	ForgetPresences(ctx context.Context, projectID string) error
 }

@@ -44,8 +44,8 @@ type SIPStore interface {
 	FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error)
 	ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[SIPCredential], error)
 	// NamedSIPCredentials returns the credentials with the given username in any project, oldest
-	// first. most is the maximum number.
-	NamedSIPCredentials(ctx context.Context, username string, most int) ([]SIPCredential, error)
+	// first. limit is the maximum number.
+	NamedSIPCredentials(ctx context.Context, username string, limit int) ([]SIPCredential, error)
 	// UpdateSIPCredential is like UpdateSIPAddress, with "username" instead of "name".
 	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time, end revocation.Revocation) error
 	DeleteSIPCredential(ctx context.Context, subscriberID string, end revocation.Revocation) error

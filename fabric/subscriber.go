@@ -68,7 +68,7 @@ type SubscriberStore interface {
 	FindDeletedName(ctx context.Context, projectID, id string) (string, error)
 	// FindDeletedNamed returns the ids of deleted subscribers whose kept name equals the given
 	// name. It returns at most the given number.
-	FindDeletedNamed(ctx context.Context, projectID, name string, most int) ([]string, error)
+	FindDeletedNamed(ctx context.Context, projectID, name string, limit int) ([]string, error)
 	// ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.
 	ForgetDeletedNames(ctx context.Context, before time.Time) error
 	// SubscriberWithAddresses reads a subscriber and its addresses in one query.

@@ -120,7 +120,7 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
 			WHERE id = $1 AND project_id = $2`, r.ID, projectID, micros(at))
-		if err := requireRow(res, err, "API key"); err != nil {
+		if err = requireRow(res, err, "API key"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(r))
@@ -183,7 +183,7 @@ func (s *Keys) RotateAPIKey(
 			WHERE id = $2 AND project_id = $1 AND hash = $3 AND revoked = 0`,
 			k.ProjectID, k.ID, old, k.Prefix, k.Hash, micros(k.Rotated), k.OldHash, micros(k.OldUntil),
 			micros(k.OldUsed))
-		if err := requireRow(res, err, "API key"); err != nil {
+		if err = requireRow(res, err, "API key"); err != nil {
 			return conflictIfMissing(errKeyChanged, err)
 		}
 		return t.revoke(ctx, s.ending(r))

@@ -196,9 +196,9 @@ func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.
 
 // ReadLane returns the events in a lane that follow a position, in order. It returns at most the
 // given number.
-func (s *Audit) ReadLane(ctx context.Context, lane int, after int64, most int) ([]audit.Event, error) {
+func (s *Audit) ReadLane(ctx context.Context, lane int, after int64, limit int) ([]audit.Event, error) {
 	events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
-		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, after, most)
+		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("following: %w", err)
 	}

@@ -262,8 +262,8 @@ func (s *Calls) FindCall(ctx context.Context, projectID, id string) (calls.Recor
 
 // RunningCalls returns a node's calls that have not ended, oldest first. It returns at most the
 // given number.
-func (s *Calls) RunningCalls(ctx context.Context, node string, most int) ([]calls.Record, error) {
-	return callTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id LIMIT $2`, node, most)
+func (s *Calls) RunningCalls(ctx context.Context, node string, limit int) ([]calls.Record, error) {
+	return callTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id LIMIT $2`, node, limit)
 }
 
 // RunningNodes returns the nodes with calls or room sessions that have not ended.

@@ -172,7 +172,7 @@ func (s *Clients) EndOldSecret(ctx context.Context, id, hash string, now time.Ti
 		if errors.Is(err, sql.ErrNoRows) {
 			return problem.New(problem.Conflict, "no_old_secret", "the client has no old secret that is still valid")
 		}
-		if err := checkRow(err, "client"); err != nil {
+		if err = checkRow(err, "client"); err != nil {
 			return err
 		}
 		t.event.Add("name", name)
@@ -198,7 +198,7 @@ func (s *Clients) SetClientLogos(ctx context.Context, id string, logos brand.Log
 		var name string
 		err := t.Row(ctx, `UPDATE clients SET updated = $2 WHERE id = $1 RETURNING project_id, name`,
 			id, micros(at)).Scan(&t.event.ProjectID, &name)
-		if err := checkRow(err, "client"); err != nil {
+		if err = checkRow(err, "client"); err != nil {
 			return err
 		}
 		t.event.Add("name", name)
@@ -215,7 +215,7 @@ func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) err
 		var name string
 		err := t.Row(ctx, `DELETE FROM clients WHERE id = $1 RETURNING project_id, name`, r.ID).Scan(
 			&t.event.ProjectID, &name)
-		if err := checkRow(err, "client"); err != nil {
+		if err = checkRow(err, "client"); err != nil {
 			return err
 		}
 		t.event.Add("name", name)

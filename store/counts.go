@@ -151,7 +151,7 @@ func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[
 			SELECT id, $2, $3 FROM subscribers WHERE id = $1
 			ON CONFLICT (subscriber_id) DO UPDATE SET day = excluded.day, month = excluded.month
 			WHERE active_days.day < excluded.day`, k.subscriber, k.day, monthOf(k.day))
-		if err := requireRow(res, err, "last active day of a subscriber"); err != nil {
+		if err = requireRow(res, err, "last active day of a subscriber"); err != nil {
 			if problem.IgnoreNotFound(err) == nil {
 				continue // another node counted the subscriber, or the subscriber was deleted
 			}

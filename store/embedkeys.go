@@ -42,7 +42,7 @@ func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocatio
 	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
 			WHERE id = $1 AND project_id = $2`, r.ID, projectID, micros(at))
-		if err := requireRow(res, err, "embed key"); err != nil {
+		if err = requireRow(res, err, "embed key"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(r))

@@ -29,7 +29,7 @@ func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 		return problem.NoSuch("owner")
 	}
 	res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1`, o.ID)
-	if err := requireRow(res, err, string(o.Kind)); err != nil {
+	if err = requireRow(res, err, string(o.Kind)); err != nil {
 		return err
 	}
 	return t.placeOwner(ctx, o)
@@ -126,7 +126,7 @@ func (s *Factors) RenamePasskey(ctx context.Context, o factor.Owner, id, name st
 	return s.once(ctx, factorEvent("factor.renamed", o, "passkey", id), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET name = $4 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`,
 			id, o.ID, string(o.Kind), name)
-		if err := requireRow(res, err, "passkey"); err != nil {
+		if err = requireRow(res, err, "passkey"); err != nil {
 			return err
 		}
 		return t.placeOwner(ctx, o)
@@ -168,7 +168,7 @@ func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o
 		var was string
 		err := t.Row(ctx, `DELETE FROM `+table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 RETURNING `+name,
 			id, o.ID, string(o.Kind)).Scan(&was)
-		if err := checkRow(err, thing); err != nil {
+		if err = checkRow(err, thing); err != nil {
 			return err
 		}
 
@@ -290,7 +290,7 @@ func (s *Factors) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash str
 	return s.change(ctx, factorEvent("recovery_code.used", o, "recovery_codes", ""), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2 AND hash = $3`,
 			o.ID, string(o.Kind), hash)
-		if err := requireRow(res, err, "recovery code"); err != nil {
+		if err = requireRow(res, err, "recovery code"); err != nil {
 			return err
 		}
 

@@ -111,7 +111,7 @@ func (t tx) requireConsent(ctx context.Context, g idp.Grant, rights []string) er
 	var agreed []string
 	err := t.Shared(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`,
 		g.SubscriberID, g.ClientID).Scan(scanTarget(&agreed))
-	if err := checkRow(err, "consent"); err != nil {
+	if err = checkRow(err, "consent"); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(rights, func(right string) bool { return !slices.Contains(agreed, right) }) {

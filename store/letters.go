@@ -53,9 +53,9 @@ func (t mailTx) queueLetters(ctx context.Context, letters ...mail.Letter) error 
 
 // TakeLetters leases due letters, at most the given number. If several nodes request the same
 // letter at the same time, only one of them gets the lease.
-func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]mail.Letter, error) {
+func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, limit int) ([]mail.Letter, error) {
 	due, err := gather(ctx, s.read(), "finding mails", scanID,
-		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
+		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), limit)
 	if err != nil {
 		return nil, err
 	}

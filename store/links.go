@@ -49,14 +49,14 @@ func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
 			AND COALESCE(email, '') = $3 AND disabled = 0 AND (epoch = $4 OR $5 = 0)`,
 		l.ProjectID, l.SubscriberID, l.Bound, l.Epoch, flag(l.Purpose == mail.ChangeAddress))
-	if err := requireRow(res, err, "subscriber"); err != nil {
+	if err = requireRow(res, err, "subscriber"); err != nil {
 		return err
 	}
 
 	if l.Letter != "" {
 		var id string
 		err := t.Row(ctx, `SELECT id FROM mails WHERE id = $1 AND state = 'pending'`, l.Letter).Scan(&id)
-		if err := checkRow(err, "letter"); err != nil {
+		if err = checkRow(err, "letter"); err != nil {
 			return err
 		}
 	}

@@ -335,10 +335,10 @@ func (w *where) messagesOf(memberID string, rooms []string) []string {
 // MessagesBetween returns the messages of a conversation whose ids are between two ids, oldest
 // first. It returns at most the given number.
 func (s *Messages) MessagesBetween(
-	ctx context.Context, conversationID, after, before string, most int,
+	ctx context.Context, conversationID, after, before string, limit int,
 ) ([]chat.Message, error) {
 	return messageTable.gather(ctx, s.read(), `WHERE conversation_id = $1 AND id > $2 AND id < $3 ORDER BY id LIMIT $4`,
-		conversationID, after, before, most)
+		conversationID, after, before, limit)
 }
 
 // ReachableAddresses returns those of the given ids that belong to reachable addresses of a

@@ -59,7 +59,7 @@ func (s *Resources) DeleteNumber(ctx context.Context, projectID, id string) erro
 	return s.once(ctx, audit.Of("phone_number.deleted", projectID, "phone_number", id), func(t tx) error {
 		err := t.Row(ctx, `DELETE FROM phone_numbers WHERE id = $2 AND project_id = $1 RETURNING number`,
 			projectID, id).Scan(new(string))
-		if err := checkRow(err, "phone number"); err != nil {
+		if err = checkRow(err, "phone number"); err != nil {
 			return err
 		}
 		_, err = t.Exec(ctx, `DELETE FROM phone_routes WHERE id = $2 AND project_id = $1`, projectID, id)

@@ -155,7 +155,7 @@ func resetOperatorPassword(
 	t.event.Target.ID = id
 	res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`,
 		id, passwordHash, micros(at))
-	if err := requireRow(res, err, "operator"); err != nil {
+	if err = requireRow(res, err, "operator"); err != nil {
 		return o, err
 	}
 	if err := endOperator(ctx, t, id, "", at); err != nil {

@@ -183,7 +183,7 @@ func (s *Operators) UpdateOperator(
 		res, err := t.Exec(ctx, `UPDATE operators SET name = COALESCE($2, name),
 				password_hash = COALESCE($3, password_hash), disabled = COALESCE($4, disabled), updated = $5
 			WHERE id = $1`, id, c.Name, c.PasswordHash, flagOf(c.Disabled), micros(at))
-		if err := requireRow(res, err, "operator"); err != nil {
+		if err = requireRow(res, err, "operator"); err != nil {
 			return o, err
 		}
 		if c.Roles != nil {

@@ -17,7 +17,7 @@ import (
 func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(calls.Usage) error) error {
 	return s.change(ctx, callEvent(r), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, r.ProjectID)
-		if err := requireRow(res, err, "project"); err != nil {
+		if err = requireRow(res, err, "project"); err != nil {
 			return err
 		}
 

@@ -70,7 +70,7 @@ func (s *Presence) ReportPresence(
 // DuePresences returns at most the given number of presences that are due for a check, and sets the
 // time of their next check. Nodes that call it at the same time wait for one another.
 func (s *Presence) DuePresences(
-	ctx context.Context, now, next time.Time, most int,
+	ctx context.Context, now, next time.Time, limit int,
 ) ([]fabric.ReportedPresence, error) {
 	// Usually no presence is due. This read finds out without taking a lock.
 	_, err := scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
@@ -89,7 +89,7 @@ func (s *Presence) DuePresences(
 		return gather(ctx, t, "reading presences", presenceTable.scan, `UPDATE presences SET due = $2
 				WHERE subscriber_id IN (
 					SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 ORDER BY due LIMIT $3)
-				RETURNING `+presenceTable.columns, micros(now), micros(next), most)
+				RETURNING `+presenceTable.columns, micros(now), micros(next), limit)
 	})
 }
 

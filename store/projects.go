@@ -129,7 +129,7 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
 		// Lock the project, so that changes that put a recording on hold wait.
 		res, err := t.Exec(ctx, `UPDATE projects SET id = id WHERE id = $1`, r.ID)
-		if err := requireRow(res, err, "project"); err != nil {
+		if err = requireRow(res, err, "project"); err != nil {
 			return err
 		}
 		if err := t.recordings().noneHeld(ctx, r.ID); err != nil {
@@ -142,7 +142,7 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 			return err
 		}
 		res, err = t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
-		if err := requireRow(res, err, "project"); err != nil {
+		if err = requireRow(res, err, "project"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(r))
@@ -243,7 +243,7 @@ func (s *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	var body string
 	err := s.read().Row(ctx, `SELECT body FROM logos WHERE name = $1
 		UNION ALL SELECT body FROM dark_logos WHERE name = $1 LIMIT 1`, name).Scan(&body)
-	if err := checkRow(err, "logo"); err != nil {
+	if err = checkRow(err, "logo"); err != nil {
 		return nil, err
 	}
 	raw, err := base64.StdEncoding.DecodeString(body)

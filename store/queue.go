@@ -33,13 +33,13 @@ var _ deliver.Queue = queue{}
 // receiver of each project comes before any second receiver, and so on. The held receivers of a
 // project count as its first receivers. A released receiver has no holder. It is free even if the
 // clock was set back, so that its lease seems to end later.
-func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
+func (q queue) DueReceivers(ctx context.Context, now time.Time, limit int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND (lease <= $1 OR holder = '') AND rests <= $1
 			AND EXISTS (SELECT 1 FROM {deliveries} d WHERE d.{receiver} = r.id AND d.state = 'pending' AND d.due <= $1)
 		ORDER BY (SELECT count(*) FROM {receivers} h
 				WHERE h.project_id = r.project_id AND h.lease > $1 AND h.holder <> '')
-			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
+			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), limit)
 }
 
 // HoldReceiver leases a receiver, or renews its lease. If another node holds the receiver, or the
@@ -61,7 +61,7 @@ func (q queue) HoldReceiver(
 }
 
 // DueJobs returns due deliveries to a receiver, at most the given number.
-func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]deliver.Job, error) {
+func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, limit int) ([]deliver.Job, error) {
 	scan := func(row scanner) (j deliver.Job, err error) {
 		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, scanTarget(&j.Queued))
 		return j, err
@@ -69,7 +69,7 @@ func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, mo
 	return gather(ctx, q.read(), "reading deliveries", scan,
 		q.names.Replace(`SELECT {job}, {event}, {subject}, {body}, attempts, queued FROM {deliveries}
 			WHERE {receiver} = $1 AND state = 'pending' AND due <= $2 ORDER BY due, {job} LIMIT $3`),
-		receiverID, micros(now), most)
+		receiverID, micros(now), limit)
 }
 
 // Settle writes the result of an attempt. If the delivery was queued again during the attempt, it

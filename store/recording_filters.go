@@ -27,8 +27,8 @@ var recordingFilterTable = table[operator.RecordingFilter]{
 
 // SaveRecordingFilter inserts a filter. It replaces the operator's filter of the project with the
 // same name, if there is one. If the operator already has the maximum number of other filters of
-// the project, which is most, the error is problem.Invalid.
-func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.RecordingFilter, most int) error {
+// the project, which is limit, the error is problem.Invalid.
+func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.RecordingFilter, limit int) error {
 	// The name of a filter may be the name of a subscriber, so events do not contain it. The audit
 	// trail is never erased.
 	e := audit.Of("recording_filter.saved", f.ProjectID, "recording filter", f.ID)
@@ -43,8 +43,8 @@ func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.Recordin
 		if err != nil {
 			return fmt.Errorf("counting saved filters: %w", err)
 		}
-		if others >= most {
-			return problem.New(problem.Invalid, "too_many", "you can save at most %d filters: remove one first", most)
+		if others >= limit {
+			return problem.New(problem.Invalid, "too_many", "you can save at most %d filters: remove one first", limit)
 		}
 
 		_, err = t.Exec(ctx, `DELETE FROM recording_filters WHERE operator_id = $1 AND project_id = $2 AND name = $3`,

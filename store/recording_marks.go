@@ -24,7 +24,7 @@ func (s *Recordings) MarkRecording(
 			`UPDATE recordings SET hold = hold WHERE project_id = $1 AND sid = $2 AND deleted = 0`} {
 			args := []any{projectID, sid}
 			res, err := t.Exec(ctx, lock, args[:strings.Count(lock, "$")]...)
-			if err := requireRow(res, err, "recording"); err != nil {
+			if err = requireRow(res, err, "recording"); err != nil {
 				return r, err
 			}
 		}

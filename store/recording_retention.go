@@ -24,17 +24,17 @@ var ruleTable = table[recordings.Rule]{
 	},
 }
 
-// AddRule inserts a retention rule. If the project already has most rules, the error is
+// AddRule inserts a retention rule. If the project already has this many rules (limit), the error is
 // problem.Invalid. If it has a rule with the same tag and subscriber, the error is
 // problem.Conflict.
-func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, most int) error {
+func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, limit int) error {
 	e := audit.Of("retention_rule.created", u.ProjectID, "retention rule", u.ID).With(
 		"tag", u.Tag, "subscriber", u.SubscriberID, "days", strconv.Itoa(u.Days))
 	return s.change(ctx, e, func(t tx) error {
 		// Concurrent changes that add a rule to the same project wait here for one another, so that
 		// each of them counts the others' rules.
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, u.ProjectID)
-		if err := requireRow(res, err, "project"); err != nil {
+		if err = requireRow(res, err, "project"); err != nil {
 			return err
 		}
 		var n int
@@ -42,8 +42,8 @@ func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, most int) e
 		if err != nil {
 			return fmt.Errorf("counting retention rules: %w", err)
 		}
-		if n >= most {
-			return problem.New(problem.Invalid, "too_many", "a project can have at most %d retention rules", most)
+		if n >= limit {
+			return problem.New(problem.Invalid, "too_many", "a project can have at most %d retention rules", limit)
 		}
 		err = ruleTable.insert(ctx, t, &u, "project")
 		if isUnique(err) {

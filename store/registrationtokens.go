@@ -62,15 +62,15 @@ func (s *Keys) RevokeRegistrationToken(ctx context.Context, projectID, id string
 }
 
 // RegisterClient inserts a client that registers itself, and counts the use of its registration
-// token. If the project already has most registered clients, the error is problem.Forbidden; 0
-// means no limit. If the project or the token no longer accepts the client, the error is
+// token. If the project already has limit registered clients, the error is problem.Forbidden. A limit
+// of 0 means no limit. If the project or the token no longer accepts the client, the error is
 // idp.ErrNoRegistration.
-func (s *Clients) RegisterClient(ctx context.Context, c idp.Client, most int) error {
+func (s *Clients) RegisterClient(ctx context.Context, c idp.Client, limit int) error {
 	c.SecretMade, c.Old = time.Time{}, idp.Client{}.Old
 	c.Logo, c.DarkLogo = "", ""
 	e := clientEvent("client.created", c).With("registered_by", c.RegisteredBy)
 	return s.change(ctx, e, func(t tx) error {
-		if err := t.admitClient(ctx, c, most); err != nil {
+		if err := t.admitClient(ctx, c, limit); err != nil {
 			return err
 		}
 		if err := clientTable.insert(ctx, t, &c, "project"); err != nil {
@@ -83,7 +83,7 @@ func (s *Clients) RegisterClient(ctx context.Context, c idp.Client, most int) er
 // admitClient checks that the project and the registration token still accept the registration of a
 // client, and counts the use of the token. It locks the project's row before it counts clients, so
 // that concurrent registrations wait for each other.
-func (t tx) admitClient(ctx context.Context, c idp.Client, most int) error {
+func (t tx) admitClient(ctx context.Context, c idp.Client, limit int) error {
 	mode := fabric.ClientsOpen
 	if c.RegisteredBy != idp.RegisteredOpenly {
 		mode = fabric.ClientsByToken
@@ -100,7 +100,7 @@ func (t tx) admitClient(ctx context.Context, c idp.Client, most int) error {
 	if err != nil {
 		return fmt.Errorf("counting registered clients: %w", err)
 	}
-	if most > 0 && registered >= most {
+	if limit > 0 && registered >= limit {
 		return problem.New(problem.Forbidden, "access_denied",
 			"the project already has %d registered clients, the most that it may have", registered)
 	}

@@ -78,16 +78,16 @@ func (s *Resources) ListResources(
 
 // ListGateways returns SIP gateways of all projects, ordered by id. It returns at most the given
 // number, and begins with the first gateway whose id is greater than after.
-func (s *Resources) ListGateways(ctx context.Context, after string, most int) ([]fabric.Resource, error) {
+func (s *Resources) ListGateways(ctx context.Context, after string, limit int) ([]fabric.Resource, error) {
 	return resourceTable.gather(ctx, s.read(),
-		`WHERE type = 'sip_gateway' AND id > $1 ORDER BY id LIMIT $2`, after, most)
+		`WHERE type = 'sip_gateway' AND id > $1 ORDER BY id LIMIT $2`, after, limit)
 }
 
 // NamedEndpoints returns the SIP endpoints of all projects that have the given username, oldest
 // first. It returns at most the given number.
-func (s *Resources) NamedEndpoints(ctx context.Context, username string, most int) ([]fabric.Resource, error) {
+func (s *Resources) NamedEndpoints(ctx context.Context, username string, limit int) ([]fabric.Resource, error) {
 	return resourceTable.gather(ctx, s.read(),
-		`WHERE type = 'sip_endpoint' AND display_name = $1 ORDER BY id LIMIT $2`, username, most)
+		`WHERE type = 'sip_endpoint' AND display_name = $1 ORDER BY id LIMIT $2`, username, limit)
 }
 
 // SetEndpointPassword writes the sealed password of a SIP endpoint, unless the endpoint has changed
@@ -307,7 +307,7 @@ func (s *Resources) CreateVersion(ctx context.Context, v fabric.Version) (fabric
 		// number.
 		res, err := t.Exec(ctx, `UPDATE resources SET updated = updated WHERE id = $1 AND project_id = $2`,
 			v.ResourceID, v.ProjectID)
-		if err := requireRow(res, err, "resource"); err != nil {
+		if err = requireRow(res, err, "resource"); err != nil {
 			return err
 		}
 

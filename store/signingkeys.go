@@ -44,7 +44,7 @@ func (s *Keys) RotateSigningKey(ctx context.Context, k fabric.SigningKey, curren
 		// Concurrent rotations in the same project wait here for one another, so that each of them
 		// sees the others' keys.
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, k.ProjectID)
-		if err := requireRow(res, err, "project"); err != nil {
+		if err = requireRow(res, err, "project"); err != nil {
 			return err
 		}
 		if !alone {

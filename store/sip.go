@@ -145,9 +145,9 @@ func (s *Resources) ListSIPCredentials(
 // NamedSIPCredentials returns the credentials of all projects that have the given username, oldest
 // first. It returns at most the given number.
 func (s *Resources) NamedSIPCredentials(
-	ctx context.Context, username string, most int,
+	ctx context.Context, username string, limit int,
 ) ([]fabric.SIPCredential, error) {
-	return sipCredentialTable.gather(ctx, s.read(), `WHERE username = $1 ORDER BY id LIMIT $2`, username, most)
+	return sipCredentialTable.gather(ctx, s.read(), `WHERE username = $1 ORDER BY id LIMIT $2`, username, limit)
 }
 
 // UpdateSIPCredential writes credentials, unless they have changed since the caller read them. old
@@ -185,7 +185,7 @@ func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID string
 	return s.once(ctx, e, func(t tx) error {
 		err := t.Row(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`,
 			subscriberID, end.ID).Scan(&t.event.ProjectID)
-		if err := checkRow(err, "SIP credentials"); err != nil {
+		if err = checkRow(err, "SIP credentials"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(end))

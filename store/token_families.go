@@ -104,7 +104,7 @@ func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID str
 	return s.change(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1
 			WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)
-		if err := requireRow(res, err, "token"); err != nil {
+		if err = requireRow(res, err, "token"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(r))

@@ -57,21 +57,21 @@ func (r *rest) Scan(src any) error {
 func (r *rest) value() (any, error) { return micros(time.Time(*r)), nil }
 
 // CreateWebhook inserts a webhook, unless its project already has the maximum number of webhooks
-// (most).
-func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
+// (limit).
+func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, limit int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
 		// Concurrent changes that add a webhook to the same project wait here for one another, so
 		// that each of them counts the others' webhooks.
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, w.ProjectID)
-		if err := requireRow(res, err, "project"); err != nil {
+		if err = requireRow(res, err, "project"); err != nil {
 			return err
 		}
 		var n int
 		if err := t.Row(ctx, `SELECT count(*) FROM webhooks WHERE project_id = $1`, w.ProjectID).Scan(&n); err != nil {
 			return fmt.Errorf("counting webhooks: %w", err)
 		}
-		if n >= most {
-			return problem.BadParam("url", "the limit of %d webhooks is reached; delete one", most)
+		if n >= limit {
+			return problem.BadParam("url", "the limit of %d webhooks is reached; delete one", limit)
 		}
 		return webhookTable.insertLater(ctx, t, &w)
 	})
