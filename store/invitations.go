@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/selvage/selvage/fabric"
@@ -16,34 +15,44 @@ import (
 // neither a link nor such a letter, the error is problem.NotFound.
 func (s *Subscribers) FindInvitationOf(ctx context.Context, subscriberID string) (fabric.Invitation, error) {
 	const newest = ` ORDER BY created DESC LIMIT 1`
-	var i fabric.Invitation
-	link, err := linkTable.find(ctx, s.read(), `subscriber_id = $1 AND purpose = $2`+newest,
+	link, linkErr := linkTable.find(ctx, s.read(), `subscriber_id = $1 AND purpose = $2`+newest,
 		subscriberID, string(mail.Invitation))
-	if err == nil {
-		i = fabric.Invitation{Inviter: link.Inviter, To: link.Email, Created: link.Created, Expires: link.Expires}
+	if problem.IgnoreNotFound(linkErr) != nil {
+		return fabric.Invitation{}, linkErr
 	}
-	if problem.IgnoreNotFound(err) != nil {
-		return i, err
+	letter, letterErr := letterTable.find(ctx, s.read(), `subscriber_id = $1 AND kind = $2`+newest,
+		subscriberID, string(mail.Invitation))
+	if problem.IgnoreNotFound(letterErr) != nil {
+		return fabric.Invitation{}, letterErr
 	}
 
-	letter, notFound := letterTable.find(ctx, s.read(), `subscriber_id = $1 AND kind = $2`+newest,
-		subscriberID, string(mail.Invitation))
-	if errors.Is(notFound, problem.NotFound) {
-		return i, err
+	hasLink := linkErr == nil
+	hasLetter := letterErr == nil
+	isUnsent := hasLetter && (letter.State == mail.Pending || letter.State == mail.Dead)
+	if !hasLink && !isUnsent {
+		return fabric.Invitation{}, linkErr
 	}
-	if notFound != nil {
-		return i, notFound
+
+	var i fabric.Invitation
+	if hasLink {
+		i = fabric.Invitation{
+			Inviter: link.Inviter,
+			To:      link.Email,
+			Created: link.Created,
+			Expires: link.Expires,
+		}
+		if !hasLetter || link.Email == "" && !isUnsent {
+			return i, nil // the link was handed over, possibly after a letter was sent
+		}
+	} else {
+		i = fabric.Invitation{
+			Inviter: letter.Facts["inviter"],
+			To:      letter.To,
+			Created: letter.Created,
+		}
 	}
-	unsent := letter.State == mail.Pending || letter.State == mail.Dead
-	switch {
-	case err != nil && !unsent:
-		return i, err
-	case err != nil:
-		i = fabric.Invitation{Inviter: letter.Facts["inviter"], To: letter.To, Created: letter.Created}
-	case i.To == "" && !unsent:
-		return i, nil // the link was handed over after the letter was sent
-	}
-	i.Letter, i.Error = letter.State, letter.Error
+	i.Letter = letter.State
+	i.Error = letter.Error
 	return i, nil
 }
 

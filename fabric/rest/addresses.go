@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
+// An addressResponse is an address in responses.
 type addressResponse struct {
 	ID          string   `json:"id"`
 	ResourceID  string   `json:"resource_id"`
@@ -30,6 +31,7 @@ type channels struct {
 	Video     string `json:"video,omitempty"`
 }
 
+// showAddress converts an address for a response.
 func showAddress(a fabric.Address) addressResponse {
 	channel := func(name string) string {
 		if !slices.Contains(a.Channels, name) {

@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// An auditResponse is an event of the audit trail in responses.
 type auditResponse struct {
 	ID         string            `json:"id"`
 	At         string            `json:"at"`
@@ -27,6 +28,7 @@ type auditResponse struct {
 	Detail     map[string]string `json:"detail"`
 }
 
+// showEvent converts an event of the audit trail for a response.
 func showEvent(e audit.Event) auditResponse {
 	body := auditResponse{
 		ID:         e.ID,

@@ -33,6 +33,7 @@ func (a clientAPI) routes(by *credentials) []route {
 	}
 }
 
+// A clientResponse is an OAuth client in responses.
 type clientResponse struct {
 	ID           string     `json:"id"`
 	Name         string     `json:"name"`
@@ -54,6 +55,7 @@ type clientResponse struct {
 	Previous     *oldSecret `json:"previous"`
 }
 
+// show converts an OAuth client for a response.
 func (a clientAPI) show(c idp.Client) clientResponse {
 	body := clientResponse{
 		ID:           c.ID,
@@ -158,6 +160,7 @@ func (a clientAPI) endOldSecret(r *http.Request, by fabric.Issuer) error {
 	return err
 }
 
+// A logoutResponse is a logout notification to an OAuth client in responses.
 type logoutResponse struct {
 	SessionID    string `json:"session_id"`
 	ClientID     string `json:"client_id"`
@@ -165,6 +168,7 @@ type logoutResponse struct {
 	progressResponse
 }
 
+// showLogout converts a logout notification for a response.
 func showLogout(l fabric.Logout) logoutResponse {
 	return logoutResponse{
 		SessionID:        l.LoginID,

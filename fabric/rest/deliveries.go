@@ -58,6 +58,7 @@ type redeliveredResponse struct {
 	Redelivered int `json:"redelivered"` // the number of dead letters
 }
 
+// showRedelivered returns the response for n dead letters.
 func showRedelivered(n int) redeliveredResponse { return redeliveredResponse{Redelivered: n} }
 
 // progressResponse is the part of a response that a delivery and a logout have in common. Its

@@ -8,12 +8,14 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
+// A deviceRequest is the body of a request that registers a device.
 type deviceRequest struct {
 	Type  string `json:"device_type"`
 	Token string `json:"device_token"`
 	Name  string `json:"device_name"`
 }
 
+// A deviceResponse describes a device to its subscriber.
 type deviceResponse struct {
 	ID         string `json:"id"`
 	Type       string `json:"device_type"`
@@ -32,6 +34,7 @@ type deviceSummary struct {
 	Registered string `json:"date_registered"`
 }
 
+// showDevice converts a device for a response to its subscriber.
 func showDevice(d fabric.Device) deviceResponse {
 	return deviceResponse{
 		ID:         d.ID,
@@ -43,6 +46,7 @@ func showDevice(d fabric.Device) deviceResponse {
 	}
 }
 
+// summarizeDevice converts a device for a response to its project.
 func summarizeDevice(d fabric.Device) deviceSummary {
 	return deviceSummary{ID: d.ID, Type: d.Type, Name: d.Name, Registered: iso(d.Created)}
 }

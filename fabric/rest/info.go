@@ -7,6 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/cnf"
 )
 
+// An infoResponse describes a subscriber to its own apps.
 type infoResponse struct {
 	ID                  string            `json:"id"`
 	Email               string            `json:"email"`

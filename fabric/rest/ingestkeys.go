@@ -9,6 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
+// An ingestKeyResponse is an ingest key in responses.
 type ingestKeyResponse struct {
 	ID         string  `json:"id"`
 	Name       string  `json:"name"`
@@ -20,6 +21,7 @@ type ingestKeyResponse struct {
 	LastUsedAt *string `json:"last_used_at"`
 }
 
+// showIngestKey converts an ingest key for a response.
 func showIngestKey(k fabric.IngestKey) ingestKeyResponse {
 	return ingestKeyResponse{
 		ID:         k.ID,

@@ -83,6 +83,7 @@ func identifiers(scopes []fabric.Scope) []string {
 	return names
 }
 
+// A keyResponse is an API key in responses.
 type keyResponse struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
@@ -103,6 +104,7 @@ type oldSecret struct {
 	LastUsedAt *string `json:"last_used_at"`
 }
 
+// showKey converts an API key for a response.
 func showKey(k fabric.APIKey) keyResponse {
 	body := keyResponse{
 		ID:          k.ID,

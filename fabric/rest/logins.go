@@ -7,6 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
+// A loginResponse is a login of a subscriber in responses.
 type loginResponse struct {
 	ID        string          `json:"id"`
 	CreatedAt string          `json:"created_at"`
@@ -18,6 +19,7 @@ type loginResponse struct {
 	Grants    []grantResponse `json:"grants"`
 }
 
+// A grantResponse is the access of an OAuth client through a login.
 type grantResponse struct {
 	ClientID   string   `json:"client_id"`
 	ClientName string   `json:"client_name"`
@@ -27,6 +29,7 @@ type grantResponse struct {
 	RevokedAt  *string  `json:"revoked_at"`
 }
 
+// showLogin converts a login and its grants for a response.
 func showLogin(l fabric.Login) loginResponse {
 	body := loginResponse{
 		ID:        l.ID,
@@ -51,6 +54,7 @@ func showLogin(l fabric.Login) loginResponse {
 	return body
 }
 
+// A consentResponse is the consent of a subscriber to an OAuth client in responses.
 type consentResponse struct {
 	ClientID   string   `json:"client_id"`
 	ClientName string   `json:"client_name"`
@@ -58,6 +62,7 @@ type consentResponse struct {
 	UpdatedAt  string   `json:"updated_at"`
 }
 
+// showConsent converts a consent for a response.
 func showConsent(c fabric.Consent) consentResponse {
 	return consentResponse{
 		ClientID:   c.ClientID,

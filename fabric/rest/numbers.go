@@ -21,6 +21,7 @@ func (a numberAPI) routes(by *credentials) []route {
 	}
 }
 
+// A numberResponse is a phone number in responses.
 type numberResponse struct {
 	ID         string  `json:"id"`
 	Number     string  `json:"number"`
@@ -28,6 +29,7 @@ type numberResponse struct {
 	CreatedAt  string  `json:"created_at"`
 }
 
+// showNumber converts a phone number for a response.
 func showNumber(n fabric.PhoneNumber) numberResponse {
 	shown := numberResponse{ID: n.ID, Number: n.Number, CreatedAt: iso(n.Created)}
 	if n.ResourceID != "" {

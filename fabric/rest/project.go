@@ -84,6 +84,7 @@ func logoURL(issuer, name string) *string {
 	return &url
 }
 
+// A projectResponse is a project in responses.
 type projectResponse struct {
 	ID          string                    `json:"id"`
 	Name        string                    `json:"name"`

@@ -9,6 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
+// A registrationTokenResponse is a registration token in responses.
 type registrationTokenResponse struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`
@@ -21,6 +22,7 @@ type registrationTokenResponse struct {
 	RevokedAt *string `json:"revoked_at"`
 }
 
+// showRegistrationToken converts a registration token for a response.
 func showRegistrationToken(k fabric.RegistrationToken) registrationTokenResponse {
 	return registrationTokenResponse{
 		ID:        k.ID,

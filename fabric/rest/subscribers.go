@@ -51,6 +51,7 @@ func (a subscriberAPI) routes() []route {
 	}
 }
 
+// A subscriberRequest is the body of a request that creates or updates a subscriber.
 type subscriberRequest struct {
 	Email       *string             `json:"email"`
 	Password    *string             `json:"password"`
@@ -202,6 +203,7 @@ func (a subscriberAPI) revoke(r *http.Request, by fabric.Issuer) error {
 	return a.subscribers.Revoke(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 }
 
+// A factorResponse is a second factor of a subscriber in responses.
 type factorResponse struct {
 	ID        string  `json:"id"`
 	Type      string  `json:"type"`
@@ -212,6 +214,7 @@ type factorResponse struct {
 	UsedAt    *string `json:"used_at"`
 }
 
+// showFactor converts a second factor for a response.
 func showFactor(f factor.Factor) factorResponse {
 	return factorResponse{
 		ID:        f.ID,
@@ -273,12 +276,14 @@ func (a subscriberAPI) verify(r *http.Request, by fabric.Issuer) (fabric.Subscri
 	return a.subscribers.Verify(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 }
 
+// A presenceResponse is the presence of a subscriber in responses.
 type presenceResponse struct {
 	Online  bool    `json:"online"`
 	Since   *string `json:"since"`
 	Sockets int     `json:"sockets"`
 }
 
+// showPresence converts a presence for a response.
 func showPresence(p fabric.Presence) presenceResponse {
 	return presenceResponse{Online: p.Online(), Since: isoOrNull(p.Since), Sockets: p.Sockets}
 }

@@ -213,6 +213,7 @@ func (a tokenAPI) revoke(r *http.Request, by fabric.Issuer) error {
 	return a.tokens.RevokeRaw(r.Context(), by.ProjectID, in.Token)
 }
 
+// A familyResponse is a family of refresh tokens in responses.
 type familyResponse struct {
 	ID          string  `json:"id"`
 	Type        string  `json:"type"`
@@ -224,6 +225,7 @@ type familyResponse struct {
 	Revoked     bool    `json:"revoked"`
 }
 
+// showFamily converts a family of refresh tokens for a response.
 func showFamily(f fabric.Family) familyResponse {
 	body := familyResponse{
 		ID:          f.ID,

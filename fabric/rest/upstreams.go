@@ -23,6 +23,7 @@ func (a upstreamAPI) routes(by *credentials) []route {
 	}
 }
 
+// An upstreamRequest is the body of a request that creates or updates an upstream identity provider.
 type upstreamRequest struct {
 	Name     *string            `json:"name"`
 	Issuer   *string            `json:"issuer"`
@@ -35,6 +36,7 @@ type upstreamRequest struct {
 	Logout   *bool              `json:"logout"`
 }
 
+// An upstreamResponse is an upstream identity provider in responses.
 type upstreamResponse struct {
 	ID        string            `json:"id"`
 	Name      string            `json:"name"`
@@ -50,6 +52,7 @@ type upstreamResponse struct {
 	UpdatedAt string            `json:"updated_at"`
 }
 
+// showUpstream converts an upstream for a response.
 func showUpstream(u idp.Upstream) upstreamResponse {
 	body := upstreamResponse{
 		ID:        u.ID,

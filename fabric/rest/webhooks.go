@@ -34,6 +34,7 @@ func (a webhookAPI) routes(by *credentials) []route {
 	}
 }
 
+// A webhookRequest is the body of a request that creates or updates a webhook.
 type webhookRequest struct {
 	URL     *string   `json:"url"`
 	Name    *string   `json:"name"`
@@ -45,6 +46,7 @@ func (in webhookRequest) input() fabric.WebhookInput {
 	return fabric.WebhookInput{URL: in.URL, Name: in.Name, Events: in.Events, Enabled: in.Enabled}
 }
 
+// A webhookResponse is a webhook in responses.
 type webhookResponse struct {
 	ID           string             `json:"id"`
 	ProjectID    string             `json:"project_id"`
@@ -58,6 +60,7 @@ type webhookResponse struct {
 	UpdatedAt    string             `json:"updated_at"`
 }
 
+// showWebhook converts a webhook for a response.
 func showWebhook(w fabric.Webhook) webhookResponse {
 	return webhookResponse{
 		ID:           w.ID,
