@@ -59,13 +59,13 @@ func (k *Identity) named(a Address) Address {
 // Import creates a project with the fields of p, except the logos. If dry is set, Import only
 // checks the fields.
 func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
-	kept := Identity{ID: p.ID, Created: p.Created}
-	if err := errors.Join(kept.normalize(ps.now()), p.settings().Check()); err != nil || dry {
+	identity := Identity{ID: p.ID, Created: p.Created}
+	if err := errors.Join(identity.normalize(ps.now()), p.settings().Check()); err != nil || dry {
 		return err
 	}
 
-	p.ID = kept.ID
-	p.Created = kept.Created
+	p.ID = identity.ID
+	p.Created = identity.Created
 	p.Updated = ps.now()
 	p.Logo = ""
 	p.DarkLogo = ""
@@ -90,10 +90,10 @@ func checkImportedSecret(digest, prefix string) error {
 // Import creates an API key with the fields of k, so that its secret stays valid. If dry is set,
 // Import only checks the fields.
 func (ks *APIKeys) Import(ctx context.Context, k APIKey, dry bool) error {
-	kept := Identity{ID: k.ID, Created: k.Created}
+	identity := Identity{ID: k.ID, Created: k.Created}
 	in := APIKeyInput{Name: &k.Name, Scopes: k.Scopes, Expires: &k.Expires}
 	err := errors.Join(
-		kept.normalize(ks.now()),
+		identity.normalize(ks.now()),
 		ks.Check(in, true),
 		checkImportedSecret(k.Hash, k.Prefix),
 		checkText("prefix", k.Prefix),
@@ -102,13 +102,13 @@ func (ks *APIKeys) Import(ctx context.Context, k APIKey, dry bool) error {
 		return err
 	}
 	return ks.store.CreateAPIKey(ctx, APIKey{
-		ID:        kept.ID,
+		ID:        identity.ID,
 		ProjectID: k.ProjectID,
 		Name:      k.Name,
 		Prefix:    k.Prefix,
 		Hash:      k.Hash,
 		Scopes:    distinct(k.Scopes),
-		Created:   kept.Created,
+		Created:   identity.Created,
 		Expires:   k.Expires,
 	}, nil)
 }
@@ -149,34 +149,34 @@ func (ss *Subscribers) Import(
 // Import creates a resource of a kind with its first address. If dry is set, Import only checks the
 // identity, the names, and the members against the schema. It then does not check whether a handler
 // exists.
-func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, kept Identity,
+func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, identity Identity,
 	sent map[string]json.RawMessage, dry bool,
 ) (Resource, error) {
 	values, invalid := k.New(sent)
-	err := errors.Join(kept.normalize(rs.now()), joinNames(invalid, k, values, nil))
+	err := errors.Join(identity.normalize(rs.now()), joinNames(invalid, k, values, nil))
 	if err != nil || dry {
 		return Resource{}, err
 	}
-	return rs.create(ctx, projectID, k, kept, values)
+	return rs.create(ctx, projectID, k, identity, values)
 }
 
 // Import creates a webhook with the fields of w. The deliveries are signed with the keys of this
 // installation. If dry is set, Import only checks the fields.
 func (ws *Webhooks) Import(ctx context.Context, w Webhook, dry bool) error {
-	kept := Identity{ID: w.ID, Created: w.Created}
+	identity := Identity{ID: w.ID, Created: w.Created}
 	events := make([]string, len(w.Events))
 	for i, name := range w.Events {
 		events[i] = string(name)
 	}
 	in := WebhookInput{URL: &w.URL, Name: &w.Name, Events: &events, Enabled: &w.Enabled}
-	if err := errors.Join(kept.normalize(ws.now()), ws.Check(in, true)); err != nil || dry {
+	if err := errors.Join(identity.normalize(ws.now()), ws.Check(in, true)); err != nil || dry {
 		return err
 	}
 
 	if _, err := ws.SigningKeys(ctx, w.ProjectID); err != nil {
 		return err
 	}
-	made := Webhook{ID: kept.ID, ProjectID: w.ProjectID, Created: kept.Created, Updated: ws.now()}
+	made := Webhook{ID: identity.ID, ProjectID: w.ProjectID, Created: identity.Created, Updated: ws.now()}
 	in.apply(&made)
 	defer ws.caches.wants.Clear()
 	return ws.store.CreateWebhook(ctx, made, maxWebhooks)
@@ -185,8 +185,8 @@ func (ws *Webhooks) Import(ctx context.Context, w Webhook, dry bool) error {
 // Import creates a phone number with the fields of n, except the resource that takes its calls. If
 // dry is set, Import only checks the fields.
 func (ns *PhoneNumbers) Import(ctx context.Context, n PhoneNumber, dry bool) error {
-	kept := Identity{ID: n.ID, Created: n.Created}
-	err := kept.normalize(ns.now())
+	identity := Identity{ID: n.ID, Created: n.Created}
+	err := identity.normalize(ns.now())
 	number, ok := ParseNumber(n.Number)
 	if !ok {
 		err = errors.Join(err, problem.BadParam("number", "number must be a phone number such as +4930123456"))
@@ -195,19 +195,19 @@ func (ns *PhoneNumbers) Import(ctx context.Context, n PhoneNumber, dry bool) err
 		return err
 	}
 	return ns.store.CreateNumber(ctx, PhoneNumber{
-		ID:        kept.ID,
+		ID:        identity.ID,
 		ProjectID: n.ProjectID,
 		Number:    number,
-		Created:   kept.Created,
+		Created:   identity.Created,
 	})
 }
 
 // Import creates an ingest key with the fields of k. The secret part of the key's URL stays the
 // same, so switches only need a new host. If dry is set, Import only checks the fields.
 func (ks *IngestKeys) Import(ctx context.Context, k IngestKey, dry bool) error {
-	kept := Identity{ID: k.ID, Created: k.Created}
+	identity := Identity{ID: k.ID, Created: k.Created}
 	err := errors.Join(
-		kept.normalize(ks.now()),
+		identity.normalize(ks.now()),
 		checkText("name", k.Name),
 		checkText("prefix", k.Prefix),
 		checkImportedSecret(k.Hash, k.Prefix),
@@ -216,12 +216,12 @@ func (ks *IngestKeys) Import(ctx context.Context, k IngestKey, dry bool) error {
 		return err
 	}
 	return ks.store.CreateIngestKey(ctx, IngestKey{
-		ID:        kept.ID,
+		ID:        identity.ID,
 		ProjectID: k.ProjectID,
 		Name:      k.Name,
 		Prefix:    k.Prefix,
 		Hash:      k.Hash,
-		Created:   kept.Created,
+		Created:   identity.Created,
 		Expires:   k.Expires,
 	}, nil)
 }

@@ -77,7 +77,7 @@ func (rs *Resources) Create(
 // create creates a resource with these values. It returns an error if any of errs is not nil, or if
 // checkMembers refuses the values.
 func (rs *Resources) create(
-	ctx context.Context, projectID string, k *kinds.Kind, kept Identity, values kinds.Values, errs ...error,
+	ctx context.Context, projectID string, k *kinds.Kind, identity Identity, values kinds.Values, errs ...error,
 ) (Resource, error) {
 	err := errors.Join(append(errs, rs.checkMembers(ctx, projectID, k, values))...)
 	if err != nil {
@@ -85,20 +85,20 @@ func (rs *Resources) create(
 	}
 
 	r := Resource{
-		ID:          kept.ID,
+		ID:          identity.ID,
 		ProjectID:   projectID,
 		Type:        k.Type,
 		DisplayName: titleOf(k, values),
 		NameDigest:  nameDigest(k.DisplayName(values)),
 		Fields:      values,
-		Created:     kept.Created,
-		Updated:     kept.Created,
+		Created:     identity.Created,
+		Updated:     identity.Created,
 	}
 	if r.Secrets, err = rs.sealSecrets(k, r.Fields, r.ID, ""); err != nil {
 		return Resource{}, err
 	}
 	tell := rs.event(ResourceCreated, r.Created)
-	err = insertNamed(kept.named(resourceAddress(k, r)), func(a Address) error {
+	err = insertNamed(identity.named(resourceAddress(k, r)), func(a Address) error {
 		err := rs.store.CreateResource(ctx, r, a, tell)
 		return nameTaken(k, r, handlerGone(r, err))
 	})

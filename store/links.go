@@ -20,8 +20,10 @@ var linkTable = table[idp.Link]{
 	thing:   "link",
 	columns: `hash, purpose, project_id, subscriber_id, email, inviter, request, created, expires`,
 	fields: func(l *idp.Link) []any {
-		return []any{&l.Hash, &l.Purpose, &l.ProjectID, nullableOf(&l.SubscriberID), &l.Email, &l.Inviter, &l.Request,
-			&l.Created, &l.Expires}
+		return []any{
+			&l.Hash, &l.Purpose, &l.ProjectID, nullableOf(&l.SubscriberID), &l.Email, &l.Inviter, &l.Request,
+			&l.Created, &l.Expires,
+		}
 	},
 }
 
@@ -55,7 +57,7 @@ func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 
 	if l.Letter != "" {
 		var id string
-		err := t.Row(ctx, `SELECT id FROM mails WHERE id = $1 AND state = 'pending'`, l.Letter).Scan(&id)
+		err = t.Row(ctx, `SELECT id FROM mails WHERE id = $1 AND state = 'pending'`, l.Letter).Scan(&id)
 		if err = checkRow(err, "letter"); err != nil {
 			return err
 		}

@@ -19,8 +19,8 @@ var presenceTable = table[fabric.ReportedPresence]{
 	name:    "presences",
 	thing:   "presence",
 	columns: `subscriber_id, project_id, online, version`,
-	fields: func(t *fabric.ReportedPresence) []any {
-		return []any{&t.SubscriberID, &t.ProjectID, &t.Online, &t.Version}
+	fields: func(p *fabric.ReportedPresence) []any {
+		return []any{&p.SubscriberID, &p.ProjectID, &p.Online, &p.Version}
 	},
 }
 
@@ -39,17 +39,17 @@ func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants b
 // FindReported returns the presence of a subscriber that was last reported to webhooks. It returns
 // the zero value if none was reported.
 func (s *Presence) FindReported(ctx context.Context, subscriberID string) (fabric.ReportedPresence, error) {
-	t, err := presenceTable.find(ctx, s.read(), `subscriber_id = $1`, subscriberID)
+	reported, err := presenceTable.find(ctx, s.read(), `subscriber_id = $1`, subscriberID)
 	if errors.Is(err, problem.NotFound) {
 		return fabric.ReportedPresence{}, nil
 	}
-	return t, err
+	return reported, err
 }
 
-// ReportPresence replaces the reported presence and queues the event, unless another node has
-// replaced the presence since the version that the caller read.
+// ReportPresence replaces the reported presence and queues the event, if there is one. If another node
+// has replaced the presence since the version that the caller read, nothing is changed.
 func (s *Presence) ReportPresence(
-	ctx context.Context, reported fabric.ReportedPresence, due time.Time, e *fabric.Event,
+	ctx context.Context, reported fabric.ReportedPresence, due time.Time, event *fabric.Event,
 ) error {
 	return s.change(ctx, audit.None("the presence of subscribers"), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO presences (`+presenceTable.columns+`, due) VALUES ($1, $2, $3, $4, $5)
@@ -60,10 +60,10 @@ func (s *Presence) ReportPresence(
 		if isForeignKey(err) {
 			return problem.NoSuch("subscriber")
 		}
-		if err := requireUnchanged(res, err, "presence"); err != nil || e == nil {
+		if err = requireUnchanged(res, err, "presence"); err != nil || event == nil {
 			return err
 		}
-		return t.queueEvent(ctx, *e)
+		return t.queueEvent(ctx, *event)
 	})
 }
 

@@ -12,21 +12,15 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// MarkRecording changes the marks of a recording in a project.
+// MarkRecording changes the marks of a recording in a project with the function change, which may be
+// called again if the transaction is repeated.
 func (s *Recordings) MarkRecording(
 	ctx context.Context, projectID, sid string, change func(*recordings.Marks) error, at time.Time,
 ) (recordings.Recording, error) {
 	e := audit.Of("recording.updated", projectID, "recording", "").With("sid", fabric.HideSid(sid))
 	return resultOf(ctx, s.change, e, func(t tx) (r recordings.Recording, err error) {
-		// Lock the project, so that it cannot be deleted while one of its recordings is put on
-		// hold. Lock the recording, so that its tags and its hold do not change.
-		for _, lock := range []string{`UPDATE projects SET id = id WHERE id = $1`,
-			`UPDATE recordings SET hold = hold WHERE project_id = $1 AND sid = $2 AND deleted = 0`} {
-			args := []any{projectID, sid}
-			res, err := t.Exec(ctx, lock, args[:strings.Count(lock, "$")]...)
-			if err = requireRow(res, err, "recording"); err != nil {
-				return r, err
-			}
+		if err = t.recordings().lockRecording(ctx, projectID, sid); err != nil {
+			return r, err
 		}
 
 		r, err = recordingTable.find(ctx, t, `project_id = $1 AND sid = $2 AND deleted = 0`, projectID, sid)
@@ -34,7 +28,7 @@ func (s *Recordings) MarkRecording(
 			return r, err
 		}
 		old := r.Marks
-		if err := change(&r.Marks); err != nil {
+		if err = change(&r.Marks); err != nil {
 			return r, err
 		}
 		if r.Hold == old.Hold && slices.Equal(r.Tags, old.Tags) {
@@ -47,21 +41,35 @@ func (s *Recordings) MarkRecording(
 		if r.Hold == "" {
 			t.event.Add("released", old.Hold)
 		}
-		if !at.After(r.Updated) {
-			at = r.Updated.Add(time.Microsecond) // must differ from the time of the last change
+		if at.After(r.Updated) {
+			r.Updated = at
+		} else {
+			r.Updated = r.Updated.Add(time.Microsecond) // must differ from the time of the last change
 		}
-		r.Updated = at
 		return r, t.recordings().writeMarks(ctx, r)
 	})
 }
 
+// lockRecording locks the project, so that it cannot be deleted while one of its recordings is put on
+// hold. It also locks the recording, so that its tags and its hold do not change.
+func (t recordingTx) lockRecording(ctx context.Context, projectID, sid string) error {
+	res, err := t.Exec(ctx, `UPDATE projects SET id = id WHERE id = $1`, projectID)
+	if err = requireRow(res, err, "recording"); err != nil {
+		return err
+	}
+	res, err = t.Exec(ctx, `UPDATE recordings SET hold = hold
+		WHERE project_id = $1 AND sid = $2 AND deleted = 0`, projectID, sid)
+	return requireRow(res, err, "recording")
+}
+
+// writeMarks writes the hold and the tags of a recording.
 func (t recordingTx) writeMarks(ctx context.Context, r recordings.Recording) error {
 	err := t.Later(ctx, `UPDATE recordings SET hold = $2, tags = $3, updated = $4 WHERE id = $1`,
 		r.ID, r.Hold, strings.Join(r.Tags, " "), micros(r.Updated))
 	if err != nil {
 		return fmt.Errorf("marking recording: %w", err)
 	}
-	if err := t.Later(ctx, `DELETE FROM recording_tags WHERE recording_id = $1`, r.ID); err != nil {
+	if err = t.Later(ctx, `DELETE FROM recording_tags WHERE recording_id = $1`, r.ID); err != nil {
 		return fmt.Errorf("removing tags: %w", err)
 	}
 	return t.addTags(ctx, r)

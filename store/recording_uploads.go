@@ -20,17 +20,17 @@ import (
 // arrival names the Sid of a recording.
 func (s *Recordings) AddRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
-) (kept recordings.Recording, added bool, err error) {
+) (stored recordings.Recording, added bool, err error) {
 	// A change fails if the recording that prevented its insert is deleted before it is read, or if
 	// two waiting recordings are completed with the same identity. Each failure means that a
 	// concurrent change succeeded. This does not happen fifty times in a row.
 	for range 50 {
-		kept, added, err = s.addRecording(ctx, r, a)
+		stored, added, err = s.addRecording(ctx, r, a)
 		if !errors.Is(err, errOvertaken) {
-			return kept, added, err
+			return stored, added, err
 		}
 	}
-	return kept, false, err
+	return stored, false, err
 }
 
 // errOvertaken is returned if a concurrent change deleted or inserted the recording.
@@ -43,7 +43,7 @@ var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this Rec
 // addRecording is like AddRecording, but returns errOvertaken if a concurrent change interferes.
 func (s *Recordings) addRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
-) (kept recordings.Recording, added bool, err error) {
+) (stored recordings.Recording, added bool, err error) {
 	action := "recording.stored"
 	if !r.Waits.IsZero() {
 		action = "recording.started"
@@ -59,7 +59,7 @@ func (s *Recordings) addRecording(
 			r.MediaKey = a.Twin.MediaKey
 		}
 
-		kept, added, err = t.recordings().settleRecording(ctx, r, a)
+		stored, added, err = t.recordings().settleRecording(ctx, r, a)
 		if err != nil {
 			return err
 		}
@@ -68,40 +68,40 @@ func (s *Recordings) addRecording(
 			return nil
 		}
 
-		if err := t.recordings().indexAdded(ctx, kept, r); err != nil {
+		if err := t.recordings().indexAdded(ctx, stored, r); err != nil {
 			return err
 		}
 
-		t.event.Target.ID = kept.ID
-		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid, "status", string(kept.Status),
-			"sid", fabric.HideSid(kept.Sid), "seconds", fmt.Sprint(kept.Seconds()))
-		if kept.ID != r.ID && kept.Status == recordings.Completed {
-			if err := t.recordings().queueRecorded(ctx, kept); err != nil {
+		t.event.Target.ID = stored.ID
+		t.event.Add("call", stored.CallSid, "conference", stored.ConferenceSid, "status", string(stored.Status),
+			"sid", fabric.HideSid(stored.Sid), "seconds", fmt.Sprint(stored.Seconds()))
+		if stored.ID != r.ID && stored.Status == recordings.Completed {
+			if err := t.recordings().queueRecorded(ctx, stored); err != nil {
 				return err
 			}
 		}
-		if err := t.recordings().queueCallback(ctx, kept, kept.Updated); err != nil {
+		if err := t.recordings().queueCallback(ctx, stored, stored.Updated); err != nil {
 			return err
 		}
 
 		for _, id := range a.SubscriberIDs {
 			err := t.Later(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2)
-				ON CONFLICT DO NOTHING`, id, kept.ID)
+				ON CONFLICT DO NOTHING`, id, stored.ID)
 			if err != nil {
 				return fmt.Errorf("tying recording: %w", err)
 			}
 		}
 		return nil
 	})
-	return kept, added, err
+	return stored, added, err
 }
 
 // indexAdded writes the words of a recording that is new, or that an arrival has completed.
-func (t recordingTx) indexAdded(ctx context.Context, kept, arrived recordings.Recording) error {
-	if kept.ID != arrived.ID {
-		return t.replaceWords(ctx, kept)
+func (t recordingTx) indexAdded(ctx context.Context, stored, arrived recordings.Recording) error {
+	if stored.ID != arrived.ID {
+		return t.replaceWords(ctx, stored)
 	}
-	return t.addWords(ctx, kept.ProjectID, kept.ID, kept.Metadata.Words())
+	return t.addWords(ctx, stored.ProjectID, stored.ID, stored.Metadata.Words())
 }
 
 // settleRecording completes the recording that is waiting for the arrival. If none is waiting, it
@@ -110,13 +110,13 @@ func (t recordingTx) indexAdded(ctx context.Context, kept, arrived recordings.Re
 // arrival names a Sid and there is neither, the error is errNotWaiting.
 func (t recordingTx) settleRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
-) (kept recordings.Recording, added bool, err error) {
-	kept, err = t.completeRecording(ctx, r, a)
+) (stored recordings.Recording, added bool, err error) {
+	stored, err = t.completeRecording(ctx, r, a)
 	if err == nil {
-		return kept, true, nil
+		return stored, true, nil
 	}
 	if !errors.Is(err, problem.NotFound) {
-		return kept, false, err
+		return stored, false, err
 	}
 
 	missing := errNotWaiting
@@ -127,9 +127,9 @@ func (t recordingTx) settleRecording(
 			return r, added, err
 		}
 	}
-	kept, err = recordingTable.find(ctx, t.tx, `project_id = $1 AND identity = $2 AND deleted = 0`,
+	stored, err = recordingTable.find(ctx, t.tx, `project_id = $1 AND identity = $2 AND deleted = 0`,
 		r.ProjectID, a.Identity)
-	return kept, false, conflictIfMissing(missing, err)
+	return stored, false, conflictIfMissing(missing, err)
 }
 
 // insertRecording inserts r, unless the project already has a recording with this identity.

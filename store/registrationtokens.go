@@ -17,8 +17,10 @@ var registrationTokenTable = table[fabric.RegistrationToken]{
 	thing:   "registration token",
 	columns: `id, project_id, name, prefix, hash, created, expires, revoked, max_uses, uses`,
 	fields: func(k *fabric.RegistrationToken) []any {
-		return []any{&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &k.Created, &k.Expires, &k.Revoked,
-			&k.MaxUses, &k.Uses}
+		return []any{
+			&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &k.Created, &k.Expires, &k.Revoked,
+			&k.MaxUses, &k.Uses,
+		}
 	},
 }
 
@@ -90,7 +92,7 @@ func (t tx) admitClient(ctx context.Context, c idp.Client, limit int) error {
 	}
 	res, err := t.Exec(ctx, `UPDATE projects SET updated = updated
 		WHERE id = $1 AND client_registration IN ($2, 'open')`, c.ProjectID, string(mode))
-	if err := requireRowOr(idp.ErrNoRegistration(), res, err, "project"); err != nil {
+	if err = requireRowOr(idp.ErrNoRegistration(), res, err, "project"); err != nil {
 		return err
 	}
 
