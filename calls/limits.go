@@ -66,6 +66,7 @@ func (l Limits) legsOf(a account) int {
 	return l.PerHolder
 }
 
+// orDefaults returns l with the defaults in place of zero fields.
 func (l Limits) orDefaults() Limits {
 	l.PerHolder = orDefault(l.PerHolder, 10, unlimited)
 	l.PerEmbed = orDefault(l.PerEmbed, 100, unlimited)
@@ -108,11 +109,13 @@ func accountsOf(client Client) []account {
 
 // A holder counts the activity of one account. It is guarded by Calls.mu.
 type holder struct {
-	legs, ringing   int
-	ringingBy       map[string]int // number of ringing legs, by caller
-	dials, rejected *rate.Limiter
-	wide            *rate.Limiter
-	transfers       *rate.Limiter // transfers through gateways; nil before the first transfer
+	legs      int
+	ringing   int            // number of ringing legs
+	ringingBy map[string]int // number of ringing legs, by caller
+	dials     *rate.Limiter
+	rejected  *rate.Limiter
+	wide      *rate.Limiter // commands that affect all members of a room
+	transfers *rate.Limiter // transfers through gateways; nil before the first transfer
 }
 
 // addRinging adds n to the counts of ringing legs, in total and by caller. n may be negative.

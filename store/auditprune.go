@@ -37,13 +37,12 @@ func (s *Audit) pruneLanes(ctx context.Context, key *audit.Key, before time.Time
 	if err != nil {
 		return err
 	}
-
 	heads, err := s.AuditHeads(ctx)
 	if err != nil {
 		return err
 	}
-
-	if broken, err := s.verifyRing(ctx, key, heads); broken != nil || err != nil {
+	broken, err := s.verifyRing(ctx, key, heads)
+	if broken != nil || err != nil {
 		return fmt.Errorf("pruning audit trail: %w", errors.Join(broken, err))
 	}
 
@@ -56,6 +55,8 @@ func (s *Audit) pruneLanes(ctx context.Context, key *audit.Key, before time.Time
 	return errors.Join(errs...)
 }
 
+// pruneLane verifies a lane from its beginning, and deletes the verified events that are older than
+// before. It stops at the first event that is newer, or with an error where the chain is broken.
 func (s *Audit) pruneLane(
 	ctx context.Context, key *audit.Key, head audit.Head, spans []audit.Span, before time.Time,
 ) error {

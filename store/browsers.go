@@ -19,9 +19,10 @@ func (s *Logins) FindBrowser(
 	ctx context.Context, browser string,
 ) (held map[string]string, seen time.Time, err error) {
 	type login struct {
-		project, id string
-		seen        time.Time
-		place       int
+		project string
+		id      string
+		seen    time.Time
+		place   int // in the browser's list of logins for the project; 0 is the current login
 	}
 	scan := func(row scanner) (l login, err error) {
 		err = row.Scan(&l.project, &l.id, scanTarget(&l.seen), &l.place)

@@ -15,13 +15,14 @@ import (
 type Upstreams struct{ *core }
 
 var upstreamTable = table[idp.Upstream]{
-	name:  "upstreams",
-	thing: "upstream provider",
-	columns: `id, project_id, name, issuer, client_id, secret, settings, enabled,
-	created, updated`,
+	name:    "upstreams",
+	thing:   "upstream provider",
+	columns: `id, project_id, name, issuer, client_id, secret, settings, enabled, created, updated`,
 	fields: func(u *idp.Upstream) []any {
-		return []any{&u.ID, &u.ProjectID, &u.Name, &u.Issuer, &u.ClientID, &u.Secret,
-			asJSON{v: &u.UpstreamSettings}, &u.Enabled, &u.Created, &u.Updated}
+		return []any{
+			&u.ID, &u.ProjectID, &u.Name, &u.Issuer, &u.ClientID, &u.Secret,
+			asJSON{v: &u.UpstreamSettings}, &u.Enabled, &u.Created, &u.Updated,
+		}
 	},
 }
 
