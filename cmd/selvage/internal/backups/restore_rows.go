@@ -24,12 +24,13 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	media, err := mediastore.Open(r.Config, r.keys, mediaDir)
 	if err != nil {
 		return err
 	}
-	r.bucket = media.Bucket
 	defer func() { err = errors.Join(err, media.Close()) }()
+	r.bucket = media.Bucket
 
 	tables, err := tablesOf(ctx, f.Store())
 	if err != nil {
@@ -44,8 +45,8 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 			}
 			return clearTables(ctx, f, tables, h.Tables)
 		},
-		Rows: func(t backup.Table, rows iter.Seq2[[]any, error]) error {
-			return f.Load(ctx, tables[t.Name], rows, func(n int) { r.Progress(t.Name) })
+		Rows: func(t backup.Table, archived iter.Seq2[[]any, error]) error {
+			return f.Load(ctx, tables[t.Name], archived, func(int) { r.Progress(t.Name) })
 		},
 		Bytes: func(o backup.Object, content io.Reader) error { return restoreBytes(media, o, content) },
 		Object: func(o backup.Object) error {
@@ -53,19 +54,22 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 			if o.Deleted {
 				deleted = append(deleted, o.Key)
 			}
-			if r.header.Inside || o.Deleted || o.Missing {
+			isElsewhere := !r.header.Inside && !o.Deleted && !o.Missing
+			if !isElsewhere {
 				return ctx.Err()
 			}
-			return errors.Join(ctx.Err(), r.Archive.Bytes(r.header, o, r.Identities, func(content io.Reader) error {
+			err := r.Archive.Bytes(r.header, o, r.Identities, func(content io.Reader) error {
 				return restoreBytes(media, o, content)
-			}))
+			})
+			return errors.Join(ctx.Err(), err)
 		},
 	})
 	if err != nil {
 		return err
 	}
-	err = CheckOrigin(r.header, r.manifest, r.master) // again, because the file could have been replaced
-	if err != nil {
+
+	// The origin is checked again, because the file could have been replaced since the first check.
+	if err := CheckOrigin(r.header, r.manifest, r.master); err != nil {
 		return err
 	}
 	media.Settle()
@@ -80,6 +84,7 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 	return f.DropMedia(ctx, deleted, time.Now())
 }
 
+// restoreBytes writes one object of the archive to the media.
 func restoreBytes(media blob.Store, o backup.Object, content io.Reader) error {
 	return media.Restore(o.Key, o.Part, func(w io.Writer) error {
 		_, err := io.Copy(w, content)

@@ -43,19 +43,22 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 // at which the server's clock was read.
 func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
-	used, most := inUnits(uint64(s.Used)), inUnits(uint64(s.Max))
+	used := inUnits(uint64(s.Used))
+	limit := inUnits(uint64(s.Max))
+	isLimited := s.Max > 0
+	percent := s.Max / 100
 	const grow Text = "raise maxmemory, or add masters"
 	switch {
-	case s.Policy != "noeviction" && s.Max > 0:
+	case isLimited && s.Policy != "noeviction":
 		add("memory", brokenf("%s: evicts entries when memory is full (maxmemory-policy %s), such as logins "+
 			"in progress and counts of wrong passwords", s.Address, s.Policy).
 			withRemedy("CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"))
-	case s.Max > 0 && s.Used > s.Max/100*95:
-		add("memory", brokenf("%s: %s of %s in use; writes will soon fail", s.Address, used, most).withRemedy(grow))
-	case s.Max > 0 && s.Used > s.Max/100*80:
-		add("memory", warnedf("%s: %s of %s in use", s.Address, used, most).withRemedy(grow))
-	case s.Max > 0:
-		add("memory", finef("%s: %s of %s in use", s.Address, used, most))
+	case isLimited && s.Used > 95*percent:
+		add("memory", brokenf("%s: %s of %s in use; writes will soon fail", s.Address, used, limit).withRemedy(grow))
+	case isLimited && s.Used > 80*percent:
+		add("memory", warnedf("%s: %s of %s in use", s.Address, used, limit).withRemedy(grow))
+	case isLimited:
+		add("memory", finef("%s: %s of %s in use", s.Address, used, limit))
 	default:
 		add("memory", finef("%s: %s in use, without a limit", s.Address, used))
 	}

@@ -63,13 +63,15 @@ func (s span) quantile(q float64, name string, accept filter) (value float64, ok
 	var lower, below float64 // the previous bound and its count
 	for _, bound := range slices.Sorted(maps.Keys(counts)) {
 		count := counts[bound]
-		if count >= wanted && math.IsInf(bound, 1) {
+		if count < wanted {
+			lower = bound
+			below = count
+			continue
+		}
+		if math.IsInf(bound, 1) {
 			return lower, true // only a lower bound is known
 		}
-		if count >= wanted {
-			return lower + (bound-lower)*(wanted-below)/(count-below), true
-		}
-		lower, below = bound, count
+		return lower + (bound-lower)*(wanted-below)/(count-below), true
 	}
 	return 0, false
 }
@@ -114,6 +116,7 @@ func summarize(spans []span) Values {
 		all.seconds = max(all.seconds, s.seconds)
 	}
 
+	// The total of a shared row is the greatest value of any node.
 	v := all.values()
 	for _, row := range Rows {
 		if !row.shared {
