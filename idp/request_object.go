@@ -196,12 +196,12 @@ func numericDate(date any) time.Time {
 	return time.Unix(int64(seconds), 0)
 }
 
-// paramsOf returns claims as request parameters, without the claims about the JWT itself. A claim with
-// the value null is omitted.
+// paramsOf returns claims as request parameters, without the claims about the JWT itself. Unknown
+// claims are ignored, because they may be lists, and a claim with the value null is omitted.
 func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 	v := url.Values{"client_id": {c.ID}}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
-		if slices.Contains([]string{"iss", "aud", "exp", "nbf", "iat", "jti", "client_id"}, name) {
+		if name == "client_id" || !slices.Contains(requestParams, name) {
 			continue
 		}
 		if claims[name] == nil {

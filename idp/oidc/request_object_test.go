@@ -66,8 +66,8 @@ func TestRequestObject(t *testing.T) {
 		t.Errorf("the email in the ID token is %v, want %s", id["email"], email)
 	}
 
-	// Claims without a value have no effect.
-	empty := p.object("acr_values", "")
+	// Unknown claims, and claims without a value, have no effect.
+	empty := p.object("acr_values", "", "unknown", []string{"a", "b"})
 	for _, name := range []string{"claims", "dpop_jkt", "max_age", "nonce", "prompt", "resource", "state"} {
 		empty[name] = nil
 	}
