@@ -275,7 +275,7 @@ func (l *leg) close(c Cause, notify bool) {
 		l.call.tellOthers(l, Event{Kind: MemberLeft, Member: &gone, Cause: c})
 	}
 	if l.member.Type != Person {
-		l.call.dropSource(l)
+		sources{l.call}.drop(l)
 	}
 }
 

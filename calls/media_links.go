@@ -80,9 +80,12 @@ func (k *call) findSource(l *leg, memberID string) *leg {
 	return nil
 }
 
-// sources returns the call's screens and devices.
-func (k *call) sources() (present []*leg) {
-	for _, l := range k.legs {
+// sources are the screens and additional devices in a call.
+type sources struct{ *call }
+
+// present returns the legs that have been answered and have not ended.
+func (s sources) present() (present []*leg) {
+	for _, l := range s.legs {
 		if l.active && !l.ended && l.member.Type != Person {
 			present = append(present, l)
 		}
@@ -90,10 +93,10 @@ func (k *call) sources() (present []*leg) {
 	return present
 }
 
-// dropSource removes a screen or device that has ended. Otherwise, a client that shares screens one
-// after another would fill the memory with their media while the call lasts.
-func (k *call) dropSource(s *leg) {
-	k.legs = slices.DeleteFunc(k.legs, func(l *leg) bool { return l == s })
+// drop removes a screen or device that has ended. Otherwise, a client that shares screens one after
+// another would fill the memory with their media while the call lasts.
+func (s sources) drop(ended *leg) {
+	s.legs = slices.DeleteFunc(s.legs, func(l *leg) bool { return l == ended })
 }
 
 // addSource adds a screen or an additional device of a member to the call.

@@ -283,7 +283,7 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 		m := l.member
 		k.tellOthers(l, Event{Kind: MemberJoined, Member: &m})
 	}
-	for _, s := range k.sources() {
+	for _, s := range (sources{k}).present() {
 		s.video = r.mixer.SendsVideo(s.media)
 		m := s.member
 		k.tellOthers(s, Event{Kind: MemberJoined, Member: &m})

@@ -16,7 +16,7 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	}
 
 	var gone []Member
-	for _, l := range slices.Concat(k.sources(), k.people()) {
+	for _, l := range slices.Concat(sources{k}.present(), k.people()) {
 		gone = append(gone, l.member)
 	}
 

@@ -259,8 +259,11 @@ func (d *dialog) sendBYE(c calls.Cause, more sip.Header, handle func(*sip.Respon
 // responds. A phone on hold sends no media, so nothing else would show that the phone is gone.
 const checkEvery = time.Minute
 
-// checkDialogs calls check for each phone in a call.
-func (s *Server) checkDialogs(now time.Time) {
+// allDialogs acts on all dialogs of a [Server].
+type allDialogs struct{ *Server }
+
+// check checks each phone in a call.
+func (s allDialogs) check(now time.Time) {
 	s.mu.Lock()
 	dialogs := slices.Collect(maps.Values(s.legs))
 	s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 // CheckDialogs asks phones in calls whether they are still reachable, and uses now as the present
 // time.
-func (s *Server) CheckDialogs(now time.Time) { s.checkDialogs(now) }
+func (s *Server) CheckDialogs(now time.Time) { allDialogs{s}.check(now) }
 
 // ReadGateways reads all gateways, and begins the registrations that are due.
 func (s *Server) ReadGateways(ctx context.Context) error { return registrar{s}.readGateways(ctx) }

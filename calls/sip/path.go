@@ -42,7 +42,7 @@ func (d *dialog) follow(f flow) {
 // reconnect makes the dialogs of a phone use f, the TCP connection over which the phone has just
 // registered. These are the dialogs whose connection is in former, the connections of the renewed
 // bindings, and the dialogs whose connection has been closed.
-func (s *Server) reconnect(c fabric.SIPCredential, f flow, contacts []contact, former []string) {
+func (s allDialogs) reconnect(c fabric.SIPCredential, f flow, contacts []contact, former []string) {
 	owner := clientOf(c, calls.Socket{}).Token
 	s.mu.Lock()
 	dialogs := slices.Collect(maps.Values(s.dialogs))

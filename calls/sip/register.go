@@ -230,7 +230,7 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 		s.keepOpen(f.remote, time.Now().Add(longest))
 	}
 	if f.tcp != nil && longest > 0 {
-		s.reconnect(c, f, contacts, former)
+		allDialogs{s}.reconnect(c, f, contacts, former)
 	}
 	return response(r, 200, "OK", nil, reg.headers(c.ID)...)
 }

@@ -193,7 +193,7 @@ func (s *Server) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case now := <-tick.C:
 			s.ping(now)
-			s.checkDialogs(now)
+			allDialogs{s}.check(now)
 			s.nonces.sweep(now)
 			s.blocked.sweep(now)
 			s.rates.sweep(now)

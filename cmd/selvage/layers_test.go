@@ -91,7 +91,7 @@ var layers = map[string][]string{
 	"calls/script": {"calls", "fabric/kinds", "internal/deliver", "internal/egress", "recordings/audio",
 		"recordings/mp3", "recordings/wav"},
 	"calls/turn": {"internal/limit"},
-	"calls/sip":  {"calls", "fabric", "internal/limit", "internal/problem", "internal/session"},
+	"calls/sip":  {"calls", "calls/sdp", "fabric", "internal/limit", "internal/problem", "internal/session"},
 	// Plumbing.
 	"cmd/selvage/internal/config": {"fabric", "idp", "internal/backup", "internal/database",
 		"cmd/selvage/internal/datadir",

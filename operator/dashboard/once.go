@@ -24,7 +24,7 @@ func (a *site) serve(v *visit) error {
 	}
 	switch {
 	case v.route.enters:
-		return a.clicks.Serve(v.w, v.r, once.Form{ID: v.clickID(), Handle: handle})
+		return a.clicks.Serve(v.w, v.r, once.Form{ID: clickID(v), Handle: handle})
 	case !v.route.once:
 		return v.route.serve(v)
 	}
@@ -50,7 +50,7 @@ func (v *visit) submissionID() string {
 
 // clickID identifies a form that is sent in this browser. Both requests of a double click have the same
 // cookies, because the browser has dropped the first response.
-func (v *visit) clickID() string {
+func clickID(v *visit) string {
 	return v.submissionID() + "\n" + strings.Join(v.r.Header.Values("Cookie"), "\n")
 }
 
@@ -60,7 +60,7 @@ func (v *visit) clickID() string {
 // lost.
 func (a *site) refuse(v *visit, err error) {
 	if v.route.enters && (errors.Is(err, errSignIn) || errors.Is(err, errForm)) {
-		ok, failed := a.clicks.Replay(v.w, v.r, v.clickID())
+		ok, failed := a.clicks.Replay(v.w, v.r, clickID(v))
 		if ok {
 			return
 		}

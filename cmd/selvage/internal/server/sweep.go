@@ -17,11 +17,17 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 
+	expired := pruner{a}
 	var pruned time.Time // the last day on which the audit trail was pruned
 	for {
 		var auditErr error
-		pruned, auditErr = a.pruneAudit(ctx, pruned)
-		err := errors.Join(auditErr, a.finishResealing(ctx, log), a.pruneHistory(ctx), a.deleteExpired(ctx))
+		pruned, auditErr = expired.pruneAudit(ctx, pruned)
+		err := errors.Join(
+			auditErr,
+			a.finishResealing(ctx, log),
+			expired.pruneHistory(ctx),
+			expired.deleteExpired(ctx),
+		)
 		if err != nil && ctx.Err() == nil {
 			log.Error("deleting expired rows", "error", err)
 		}
@@ -34,10 +40,13 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	}
 }
 
+// A pruner deletes rows whose time to be kept has passed.
+type pruner struct{ *App }
+
 // pruneAudit deletes old events from the audit trail, once a day. pruned is the day until which events
 // have been deleted, and pruneAudit returns its new value. After a failure, the next call tries again.
 // If the trail is broken, the next try is a day later, because the break stays.
-func (a *App) pruneAudit(ctx context.Context, pruned time.Time) (time.Time, error) {
+func (a pruner) pruneAudit(ctx context.Context, pruned time.Time) (time.Time, error) {
 	keep := time.Duration(a.Config.Audit.Keep)
 	until := time.Now().Add(-keep).UTC().Truncate(span.Day)
 	if keep <= 0 || !until.After(pruned) {
@@ -54,7 +63,7 @@ func (a *App) pruneAudit(ctx context.Context, pruned time.Time) (time.Time, erro
 
 // pruneHistory deletes calls, rooms, messages and the names of deleted subscribers that are older
 // than the configuration allows.
-func (a *App) pruneHistory(ctx context.Context) error {
+func (a pruner) pruneHistory(ctx context.Context) error {
 	now := time.Now()
 	names := cmp.Or(time.Duration(a.Config.Audit.Keep), fabric.DeletedNamesFor)
 	errs := []error{a.Fabric.Subscribers.ForgetDeletedNames(ctx, now.Add(-names))}
@@ -69,7 +78,7 @@ func (a *App) pruneHistory(ctx context.Context) error {
 }
 
 // deleteExpired deletes what no request can use anymore.
-func (a *App) deleteExpired(ctx context.Context) error {
+func (a pruner) deleteExpired(ctx context.Context) error {
 	errs := []error{
 		a.Store.SweepRevocations(ctx),
 		a.Store.SweepFamilies(ctx),

@@ -19,7 +19,7 @@ func TestPruneAuditAgain(t *testing.T) {
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 
-	pruned, err := a.pruneAudit(stopped, time.Time{})
+	pruned, err := pruner{a}.pruneAudit(stopped, time.Time{})
 	if err == nil {
 		t.Error("pruneAudit without the database = nil, want an error")
 	}
@@ -27,7 +27,7 @@ func TestPruneAuditAgain(t *testing.T) {
 		t.Errorf("after a failure, the trail is pruned until %s, want never", pruned)
 	}
 
-	pruned, err = a.pruneAudit(t.Context(), pruned)
+	pruned, err = pruner{a}.pruneAudit(t.Context(), pruned)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestPruneAuditAgain(t *testing.T) {
 		t.Errorf("the trail is pruned until %s, want about 400 days ago", pruned)
 	}
 
-	again, err := a.pruneAudit(stopped, pruned)
+	again, err := pruner{a}.pruneAudit(stopped, pruned)
 	if err != nil || !again.Equal(pruned) {
 		t.Errorf("pruneAudit on the same day = %s, %v, want nothing done", again, err)
 	}
