@@ -116,12 +116,13 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 	}
 	d.retarget(r)
 	d.mu.Lock()
-	d.theirs = offer
 	if r.Method == sip.INVITE {
 		d.reTx = t
 	}
 	if isLate {
 		d.unanswered = t
+	} else {
+		d.theirs = offer
 	}
 	d.mu.Unlock()
 	t.respond(response(r, 200, "OK", []byte(reply.SDP), contact, allow), nil)

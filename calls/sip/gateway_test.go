@@ -313,8 +313,8 @@ func TestCallFromGateway(t *testing.T) {
 	}
 }
 
-// TestNumbersInURIs shows that a gateway may name phone numbers in tel URIs, and may escape the plus
-// sign.
+// TestNumbersInURIs shows that a gateway may name phone numbers in tel URIs, also local numbers with
+// their prefix, and may escape the plus sign.
 func TestNumbersInURIs(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
@@ -323,6 +323,7 @@ func TestNumbersInURIs(t *testing.T) {
 	w.assign("+49 30 5551234", "bob")
 	for name, uris := range map[string]struct{ from, to string }{
 		"tel":     {from: "tel:+49-176-12345", to: "tel:+49305551234"},
+		"local":   {from: "tel:12345;phone-context=+49176", to: "tel:5551234;phone-context=+4930"},
 		"escaped": {from: "sip:%2B4917612345@isp.example", to: "sip:%2B49305551234@selvage.test"},
 	} {
 		carrier.callID = name

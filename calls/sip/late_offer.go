@@ -60,20 +60,31 @@ func temporaryKey(rules calls.SRTP) (*sdp.Crypto, error) {
 }
 
 // takeLateAnswer handles an ACK for the transaction t. If t had a late offer, the ACK must have the
-// answer. Otherwise, the call ends.
+// answer. Otherwise, the call ends, or a call that has begun before continues as it was.
 func (d *dialog) takeLateAnswer(ack *sip.Request, t *serverTx) {
 	if !d.expectsAnswer(t) {
 		return
 	}
+	answer := string(ack.Body())
 	err := errors.New("the ACK has no answer")
 	if isSDP(ack) {
-		answer := string(ack.Body())
 		_, err = d.do(calls.Command{Op: calls.Update, SDP: answer})
-		d.mu.Lock()
-		d.theirs = answer
-		d.mu.Unlock()
 	}
-	if err != nil && d.finish() {
+
+	d.mu.Lock()
+	if err == nil {
+		d.theirs = answer
+	}
+	current := d.theirs
+	d.mu.Unlock()
+	if err == nil {
+		return
+	}
+	if t != d.received {
+		_, _ = d.do(calls.Command{Op: calls.Update, SDP: current}) // it was accepted before
+		return
+	}
+	if d.finish() {
 		d.bye(calls.Incompatible)
 		d.hangUp(calls.Hangup, calls.Incompatible)
 	}

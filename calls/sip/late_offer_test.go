@@ -112,6 +112,12 @@ func TestLateResume(t *testing.T) {
 	c.alice.acksWith(c.answered, c.alice.offer("sendrecv"))
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "back")
 
+	// Without an answer, the call continues as it was.
+	c.alice.send(c.alice.write(c.alice.inDialog("INVITE", c.answered).withoutOffer(), ""))
+	c.alice.expect("200")
+	c.alice.acks(c.answered, c.alice.seq)
+	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "still the same")
+
 	c.bob.send(c.bob.write(c.bobRequests("INVITE").withoutOffer(), ""))
 	if m := c.bob.expect("200"); !strings.Contains(m.body(), "a=sendrecv") {
 		t.Errorf("the late offer to the called phone is\n%s\nwant a=sendrecv", m)

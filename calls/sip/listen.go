@@ -25,7 +25,19 @@ const (
 type flow struct {
 	udp    *net.UDPConn // nil for TCP
 	tcp    *stream
-	remote netip.AddrPort
+	remote netip.AddrPort // where messages are sent
+
+	// sentFrom is the source of a request whose responses go to another port of the same address. The
+	// request names that port, so the port proves nothing about its sender. Otherwise, it is zero.
+	sentFrom netip.AddrPort
+}
+
+// sender returns the address and port from which the request was sent.
+func (f flow) sender() netip.AddrPort {
+	if f.sentFrom.IsValid() {
+		return f.sentFrom
+	}
+	return f.remote
 }
 
 // network returns the name of the transport for Via headers.

@@ -164,7 +164,14 @@ func gatewayNumber(u sip.Uri) (string, bool) {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain
 	}
-	user, _, _ = strings.Cut(user, ";") // parameters
+	user, parameters, _ := strings.Cut(user, ";")
+	if !strings.HasPrefix(user, "+") {
+		prefix, ok := phoneContext(parameters)
+		if !ok {
+			return "", false
+		}
+		user = prefix + user
+	}
 	if number, ok := fabric.ParseNumber(user); ok {
 		return number, true
 	}
@@ -173,6 +180,19 @@ func gatewayNumber(u sip.Uri) (string, bool) {
 		return "", false
 	}
 	return fabric.ParseNumber("+" + user)
+}
+
+// phoneContext returns the prefix of a local number, such as "+4930", from the parameters of its URI
+// (RFC 3966, section 5.1.5). It returns "" if the number is not local. If the number is local to a
+// domain, which is not a prefix, ok is false.
+func phoneContext(parameters string) (prefix string, ok bool) {
+	for parameter := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(parameter, "=")
+		if strings.EqualFold(name, "phone-context") {
+			return value, strings.HasPrefix(value, "+")
+		}
+	}
+	return "", true
 }
 
 // callerOfSIPAddress returns the caller of an INVITE to a SIP address, if the address's networks and

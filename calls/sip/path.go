@@ -90,6 +90,7 @@ func responsePath(v *sip.ViaHeader, f flow) flow {
 	if err != nil || host.Unmap() != f.source() {
 		return f
 	}
+	f.sentFrom = f.remote
 	f.remote = netip.AddrPortFrom(f.source(), cmp.Or(uint16(v.Port), defaultPort))
 	return f
 }

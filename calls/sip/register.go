@@ -101,7 +101,7 @@ func (s *Server) changeRegister(
 	return r, errors.New("writing registrations: too many concurrent changes")
 }
 
-// isRegistered reports whether the address in f belongs to a registered phone. For TCP, it reports
+// isRegistered reports whether a registered phone sent the request that arrived over f. For TCP, it reports
 // whether the connection's client has authenticated.
 func (s *Server) isRegistered(f flow) bool {
 	if f.tcp != nil {
@@ -109,7 +109,7 @@ func (s *Server) isRegistered(f flow) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return time.Now().Before(s.pinged[f.remote])
+	return time.Now().Before(s.pinged[f.sender()])
 }
 
 // isBlocked reports whether f comes from a network with too many wrong passwords. Registered phones
@@ -227,7 +227,9 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 		longest = max(longest, contact.expires)
 	}
 	if f.udp != nil && longest > 0 {
-		s.keepOpen(f.remote, time.Now().Add(longest))
+		until := time.Now().Add(longest)
+		s.keepOpen(f.remote, until)
+		s.keepOpen(f.sender(), until) // marks the phone as registered
 	}
 	if f.tcp != nil && longest > 0 {
 		allDialogs{s}.reconnect(c, f, contacts, former)

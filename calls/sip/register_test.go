@@ -333,6 +333,24 @@ func TestAsymmetricPhone(t *testing.T) {
 	}
 }
 
+// TestClaimedPort shows that a request from a blocked network gets no answer if its Via header names
+// the port of a registered phone. The phone itself still gets answers.
+func TestClaimedPort(t *testing.T) {
+	w := newWorld(t)
+	bob, stranger := w.newPhone("bob"), w.newPhone("alice")
+	bob.register()
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.server.DenyOnce(late, "alice", netip.MustParseAddr("127.0.0.1"))
+
+	claim := strings.NewReplacer(stranger.conn.LocalAddr().String(), bob.conn.LocalAddr().String(), ";rport", "")
+	stranger.send(claim.Replace(stranger.write(stranger.registration(600), "")))
+	if m := bob.next(silence); m != "" {
+		t.Errorf("a request that claims the port of a registered phone got\n%s\nwant no answer", m)
+	}
+	bob.register()
+}
+
 // TestMovedPhone shows that a phone counts as registered if the same request removes its former
 // contact.
 func TestMovedPhone(t *testing.T) {
