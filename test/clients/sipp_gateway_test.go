@@ -84,7 +84,8 @@ func TestSIPGateways(t *testing.T) {
 	}
 }
 
-// carrierCalls calls the browser's number from the carrier. sipp sends back the audio that it receives.
+// carrierCalls calls the browser's number from the carrier, with and without an offer. sipp sends back
+// the audio that it receives.
 func carrierCalls(carrier *sipPhone, browser *telephone.Phone, number string) {
 	carrier.t.Helper()
 	wait := carrier.run("carrier.xml", number)
@@ -95,13 +96,15 @@ func carrierCalls(carrier *sipPhone, browser *telephone.Phone, number string) {
 	}
 	carrier.mustEnd(wait)
 
-	wait = carrier.run("carrier-ended.xml", number)
-	call = browser.WaitRing()
-	call.Answer()
-	call.WaitAnswered()
-	telephone.Hear(call, call)
-	call.Hangup()
-	carrier.mustEnd(wait)
+	for _, scenario := range []string{"carrier-ended.xml", "carrier-late.xml"} {
+		wait = carrier.run(scenario, number)
+		call = browser.WaitRing()
+		call.Answer()
+		call.WaitAnswered()
+		telephone.Hear(call, call)
+		call.Hangup()
+		carrier.mustEnd(wait)
+	}
 }
 
 // callsCarrier calls numbers from the browser.
