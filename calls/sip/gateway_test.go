@@ -321,6 +321,7 @@ func TestNumbersInURIs(t *testing.T) {
 	bob := w.newPhone("bob")
 	bob.register()
 	w.assign("+49 30 5551234", "bob")
+
 	for name, uris := range map[string]struct{ from, to string }{
 		"tel":     {from: "tel:+49-176-12345", to: "tel:+49305551234"},
 		"local":   {from: "tel:12345;phone-context=+49176", to: "tel:5551234;phone-context=+4930"},
