@@ -270,8 +270,8 @@ func (k *call) addLeg(l *leg) bool {
 	return true
 }
 
-// forgetLeg undoes addLeg, but the leg stays in k.legs while the call exists, unless it is a screen
-// or device.
+// forgetLeg undoes addLeg, except that the leg stays in k.legs. The legs of people stay there while
+// the call exists; sources.drop removes those of screens and devices.
 func (k *call) forgetLeg(l *leg) {
 	c := k.calls
 	c.mu.Lock()

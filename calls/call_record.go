@@ -174,8 +174,8 @@ type Store interface {
 	FindCall(ctx context.Context, projectID, id string) (Record, error)
 	// ListCalls returns a page of calls, newest first.
 	ListCalls(ctx context.Context, projectID string, f Filter, q page.Query) (page.Page[Record], error)
-	// RunningCalls returns the node's calls that have not ended, oldest first. The parameter limit
-	// limits their number.
+	// RunningCalls returns the node's calls that have not ended, oldest first. It returns at most
+	// limit calls.
 	RunningCalls(ctx context.Context, node string, limit int) ([]Record, error)
 	// RunningNodes returns the nodes with calls or room sessions that have not ended.
 	RunningNodes(ctx context.Context) ([]string, error)

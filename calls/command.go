@@ -18,11 +18,11 @@ type Client struct {
 // isMember reports whether the client belongs to its project, and may call all of its addresses.
 func (c Client) isMember() bool { return c.Token.Kind == fabric.SAT || c.Socket.Endpoint }
 
-// holder identifies the holder of the client's token.
+// holder returns the id of the holder of the client's token; see holderOf.
 func (c Client) holder() string { return holderOf(c.Token) }
 
-// holderOf identifies the holder of a token. It stays the same if a guest refreshes its token during a
-// call.
+// holderOf returns an id of the holder of a token. The id stays the same when a guest refreshes its
+// token during a call.
 func holderOf(t fabric.Token) string {
 	if t.Kind == fabric.Guest && t.FamilyID != "" {
 		return t.FamilyID

@@ -95,8 +95,8 @@ func dialInside(ctx context.Context, c *Calls, client Client, cmd Command, from,
 }
 
 // beginIn runs begin in the mailbox of a new call. If ctx is done before begin has returned, the
-// client gets an error and forgets the call. The call then ends as soon as it has begun, because
-// otherwise it would ring, although its caller is gone.
+// client gets an error and forgets the call. The call then ends as soon as it has begun. Otherwise, it
+// would ring although its caller is gone.
 func beginIn(ctx context.Context, k *call, begin func() error) error {
 	err := runIn(ctx, k, begin)
 	if err != nil && ctx.Err() != nil {

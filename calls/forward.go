@@ -278,7 +278,7 @@ func (r *remoteLegs) ask(
 
 // owners returns the nodes that may have the leg of a command. A client that reconnects after a
 // reload does not know its node. If the leg has no record, owners returns all nodes that have calls.
-// Such a command counts against the rate limit of dialing.
+// A search for the leg of an Invite counts against the rate limit for dialing.
 func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {
 	if cmd.Op == Invite {
 		if err := c.counts().admitSearch(client); err != nil {

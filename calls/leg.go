@@ -155,7 +155,7 @@ func (l *leg) isExpired(now time.Time) bool {
 }
 
 // awaitMedia restarts the time within which the client's media must arrive, unless it has arrived. A
-// phone that calls sends media only once the call is answered, which may be after noMedia.
+// calling phone sends media only after the call is answered, which may take longer than noMedia.
 func (l *leg) awaitMedia() {
 	if !l.mediaLost.IsZero() {
 		l.mediaLost = time.Now()

@@ -163,7 +163,8 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 	}
 
 	asked, err := o.store.TakeRoomRequests(ctx, o.calls.node)
-	// Even with an error, carry out the requests that were found: the marks of some may be deleted.
+	// Carry out the requests that were found even after an error, because the marks of some may
+	// already be deleted.
 	for _, a := range asked {
 		r := o.find(roomKey{a.ProjectID, a.RoomID})
 		if r == nil || r.session.ID != a.Session {

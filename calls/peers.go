@@ -107,8 +107,8 @@ func (p *peers) deadNodes(ctx context.Context, nodes []string) (map[string]bool,
 }
 
 // forgive restarts the time aliveFor of all nodes if deadNodes has not succeeded for the lifetime of an
-// entry. The session store was then probably unavailable to the other nodes, too, so that they could
-// not renew their entries.
+// entry. In this case, the session store was probably unavailable to the other nodes, too, so they
+// could not renew their entries.
 func (p *peers) forgive(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

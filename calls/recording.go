@@ -51,9 +51,9 @@ type recorded interface {
 	saveRecorded(listening bool) error
 }
 
-// start begins a new recording. Recordings begin one after another: the recorder would take a
-// recording that is just beginning for one of a killed process, and end it. After an error, start
-// tries again until the call or room has ended, unless the recorder cannot store packets.
+// start begins a new recording. Recordings begin one after another. Otherwise, the recorder would end
+// a recording that is just beginning, as if a killed process had left it. After an error, start tries
+// again until the call or room has ended, unless the recorder cannot store packets.
 func (r *recordings) start(c RecordedCall) {
 	r.starting.Lock()
 	defer r.starting.Unlock()

@@ -168,8 +168,8 @@ func (c *Calls) closedHere(s Socket) {
 }
 
 // loseNodes treats sockets on dead nodes as closed. It also notifies this node's clients that their
-// calls on dead nodes have ended. If another node has taken a call over, its clients may still attach,
-// and loseNodes notifies them at a later time if they do not.
+// calls on dead nodes have ended. If another node has taken a call over, its clients may still attach.
+// loseNodes notifies them only after the call has ended on that node.
 func (c *Calls) loseNodes(ctx context.Context, dead map[string]bool) {
 	for _, l := range c.allLegs() {
 		if s := l.at.Load().(Socket); dead[s.Node] {

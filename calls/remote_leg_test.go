@@ -56,7 +56,7 @@ func TestLoseNodes(t *testing.T) {
 	}
 	c.loseNodes(context.Background(), dead)
 	if told["1"] {
-		t.Error("the client was notified of the end of its call, which another node carries now")
+		t.Error("the client was notified that its call has ended, but another node carries the call now")
 	}
 	if !told["2"] {
 		t.Error("the client was not notified that its call on a dead node has ended")

@@ -27,7 +27,7 @@ type room struct {
 	update   *time.Timer // runs until the room is sent again; nil if nothing has changed
 
 	recordings recordings // the recordings of all members together
-	unnoted    bool       // the session says whether it is recorded, but could not be written
+	unnoted    bool       // whether the last attempt to write session.Recorded has failed
 }
 
 // roomKey identifies a conference room.

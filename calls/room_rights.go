@@ -133,8 +133,8 @@ func (l *leg) changeInRoom(cmd Command) {
 }
 
 // muteByManager mutes or unmutes the microphone of a member, because an operator requested it. In a
-// call that was moved into the room, it mutes or unmutes both sides. Clients that have not attached
-// yet, after their node was lost, are muted once they attach.
+// call that was moved into the room, it mutes or unmutes both sides. After a node was lost, this includes
+// clients that have not attached again yet.
 func (k *call) muteByManager(muted bool) {
 	if k.inRoom == nil || k.state != InCall {
 		return

@@ -32,7 +32,7 @@ func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 	if err != nil {
 		return err
 	}
-	r.post(r.endIfEmpty) // the calls of all members may have ended meanwhile
+	r.post(r.endIfEmpty) // the calls of all members may have ended in the meantime
 	return nil
 }
 

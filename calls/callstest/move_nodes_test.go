@@ -232,7 +232,8 @@ func TestGuestMoves(t *testing.T) {
 	}
 }
 
-// hasEntry makes a node have an entry in the session store, like a node that runs.
+// hasEntry returns an option that stores an entry of a node in the session store, as a running node
+// does.
 func hasEntry(t *testing.T, node string) func(*calls.Config) {
 	return func(c *calls.Config) {
 		t.Helper()
@@ -259,8 +260,8 @@ func TestAttachWhileDraining(t *testing.T) {
 	}
 }
 
-// TestAttachDespiteDeadNode shows that a client can attach to its call on another node while a third
-// node, which has another call, has just died.
+// TestAttachDespiteDeadNode shows that a client can attach to its call on another node, even if a third
+// node, which carried a different call, has just died.
 func TestAttachDespiteDeadNode(t *testing.T) {
 	const dead = "a dead node" // comes first in the list of nodes
 	m, second := twoNodes(t, hasEntry(t, "node"), hasEntry(t, dead))

@@ -18,12 +18,11 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A faultyRecorder is a recorder that cannot read the status of recordings while failures are left,
-// and cannot begin recordings while unstarted are left.
+// A faultyRecorder is a recorder that fails several times before it works.
 type faultyRecorder struct {
 	calls.Recorder
-	failures  atomic.Int32
-	unstarted atomic.Int32
+	failures  atomic.Int32 // how often reading the status of recordings still fails
+	unstarted atomic.Int32 // how often beginning a recording still fails
 }
 
 func (r *faultyRecorder) Start(ctx context.Context, c calls.RecordedCall) (calls.Recording, error) {
@@ -125,8 +124,8 @@ func TestRecordRequest(t *testing.T) {
 	p.isRecorded()
 }
 
-// TestRecordStart shows that a call is recorded from its beginning, even if the recording cannot begin
-// at first, and its status cannot be read later. The recording ends with the call.
+// TestRecordStart shows that a call is recorded, even if the first attempt to begin the recording fails
+// and its status cannot be read at first. The recording ends with the call.
 func TestRecordStart(t *testing.T) {
 	recorder := &faultyRecorder{}
 	m, archive := newRecordedMeeting(t, recorder, func() (bool, error) { return true, nil })
@@ -178,7 +177,7 @@ func TestRecordTakenOver(t *testing.T) {
 	p.caller.do(calls.Command{Op: calls.Hangup})
 }
 
-// An uninterruptible is a recorder that fails once to end the recordings of a lost node.
+// An uninterruptible is a recorder whose first attempt to end the recordings of a lost node fails.
 type uninterruptible struct {
 	calls.Recorder
 	asked atomic.Int32
@@ -232,7 +231,7 @@ func TestSaveRecordedAtEnd(t *testing.T) {
 	}
 }
 
-// An unsavedRooms is a store that fails once to write a room session.
+// An unsavedRooms is a store whose first attempt to write a room session fails.
 type unsavedRooms struct {
 	*store.Store
 	asked atomic.Int32
@@ -245,8 +244,8 @@ func (s *unsavedRooms) SaveRoom(ctx context.Context, r calls.RoomSession) error 
 	return s.Store.SaveRoom(ctx, r)
 }
 
-// TestSaveRecordedRoom shows that a room session says that it is being recorded, even if it cannot be
-// written at first.
+// TestSaveRecordedRoom shows that a stored room session is marked as recorded, even if the first attempt
+// to write the mark fails.
 func TestSaveRecordedRoom(t *testing.T) {
 	m, archive := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) { return false, nil },
 		func(c *calls.Config) { c.Rooms = &unsavedRooms{Store: c.Store.(*store.Store)} })
@@ -269,7 +268,7 @@ func TestSaveRecordedRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	go m.calls.Run(t.Context())
-	eventually(t, "the session to say that it is being recorded", func() bool { return session().Recorded })
+	eventually(t, "the session to be marked as recorded", func() bool { return session().Recorded })
 	guest.do(calls.Command{Op: calls.Hangup})
 }
 

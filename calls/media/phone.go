@@ -147,8 +147,8 @@ func (e *Engine) newPhoneTransport(s *section, port *phonePort) *transport {
 }
 
 // setRemotePort sets the port at which the phone expects media. The port is used until the phone
-// sends media. A phone that holds the call with the unspecified address may still send media from its
-// former address.
+// sends media. A phone that puts the call on hold with the unspecified address may still send media
+// from its former address.
 func (t *transport) setRemotePort(port int, described netip.Addr) {
 	to := t.port.remoteFor(described)
 	if described.IsUnspecified() {

@@ -170,8 +170,8 @@ func TestPhoneOnHold(t *testing.T) {
 	}
 }
 
-// TestGatewayOnHold shows that music on hold is received from a gateway that holds the call with the
-// address 0.0.0.0 (RFC 3264, section 8.4) and sends media from a different machine.
+// TestGatewayOnHold shows that music on hold is received from a gateway that puts the call on hold with
+// the address 0.0.0.0 (RFC 3264, section 8.4) and sends media from a different machine.
 func TestGatewayOnHold(t *testing.T) {
 	e := newEngine(t)
 	gateway, p := newPhone(t, "127.0.0.2"), newPhone(t, "127.0.0.1")

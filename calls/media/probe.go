@@ -22,8 +22,8 @@ const (
 	testCallDuration = 10 * time.Second
 )
 
-// A probe lets programs test the engine's UDP port, in addition to clients that use it. It answers
-// requests that are signed with its credentials.
+// A probe answers programs that test the engine's UDP port. Their requests must be signed with the
+// probe's credentials.
 type probe struct {
 	*credentials
 
@@ -47,8 +47,8 @@ func (p *probe) allow(now time.Time) bool {
 	return p.rate.take(1, now)
 }
 
-// beginTestCall reports whether another test call may begin. If so, endTestCall must be called after
-// it.
+// beginTestCall reports whether another test call may begin. If it returns true, endTestCall must be
+// called when the call ends.
 func (p *probe) beginTestCall() bool {
 	if p.testCalls.Add(1) > maxTestCalls {
 		p.testCalls.Add(-1)

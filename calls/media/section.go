@@ -77,7 +77,7 @@ func (s *section) setAgreed(agreed sdp.Section) {
 		}
 	}
 	// The client sends the payload types of our offer. It receives those of its answer, which may
-	// differ (RFC 3264, section 5.1). Some clients send those, too.
+	// differ (RFC 3264, section 5.1). Some clients also send the types of their answer.
 	for _, c := range s.proposed {
 		if _, ok := agreed.Named(c.Name); ok {
 			f.names[c.Type] = c.Name

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// errApart ends the media of a call whose sides are at different rtpengines. This may happen if the
-// sides attach after their node was lost, and one rtpengine answers only some of the time.
+// errApart is the error of a call whose sides are at different rtpengines. This may happen if the sides
+// attach again after their node was lost, while an rtpengine answers only some of the requests.
 var errApart = errors.New("two sides of a call are at different rtpengines")
 
 // Link implements calls.Media.

@@ -32,7 +32,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// A failing watcher passes on errors.
+// A failing is a watcher that sends the errors of its media to errs.
 type failing struct {
 	calls.Watcher
 	errs chan error

@@ -59,8 +59,9 @@ func (s *Section) AnswerPhone(suites []string, first ...string) Section {
 	return a
 }
 
-// PlainOffer returns a description of a phone at an address. It has audio in the codecs that all
-// phones support. If key is not nil, the audio uses SRTP. Its port is not known yet.
+// PlainOffer returns an offer of a phone at an address, with audio in the codecs that all phones
+// support. If key is not nil, the audio uses SRTP. The offer does not name the phone's port, which is
+// not known yet.
 func PlainOffer(at netip.Addr, key *Crypto) string {
 	s := Section{Kind: Audio, Protocol: "RTP/AVP", Direction: SendReceive, Address: at, Port: discard}
 	if key != nil {
@@ -80,7 +81,7 @@ func PlainOffer(at netip.Addr, key *Crypto) string {
 // not known yet (RFC 8829, section 5.2.1).
 const discard = 9
 
-// Resume returns a phone's description without hold: both sides send and receive.
+// Resume returns a phone's description, changed so that no side holds the call: both send and receive.
 func Resume(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -504,7 +504,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestRepeatedBYE shows that a BYE is repeated until its final response arrives, also after a 100.
+// TestRepeatedBYE shows that a BYE is repeated until its final response arrives, even after a 100.
 func TestRepeatedBYE(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
@@ -521,7 +521,7 @@ func TestRepeatedBYE(t *testing.T) {
 	c.bob.respond(bye, "200 OK", "")
 }
 
-// TestRepeatedAnswer shows that an answer is repeated until the phone acknowledges it, over TCP, too.
+// TestRepeatedAnswer shows that an answer is repeated until the phone acknowledges it, even over TCP.
 func TestRepeatedAnswer(t *testing.T) {
 	for _, transport := range []string{"udp", "tcp"} {
 		t.Run(transport, func(t *testing.T) {

@@ -228,8 +228,8 @@ func (d *dialog) bye(c calls.Cause) {
 	}()
 }
 
-// authorizedBYE sends a BYE. If a gateway that was called requests credentials, authorizedBYE sends
-// it another BYE.
+// authorizedBYE sends a BYE. If a called gateway then requests credentials, authorizedBYE sends
+// another BYE with the credentials.
 func (d *dialog) authorizedBYE(c calls.Cause) {
 	d.sendBYE(c, nil, func(answer *sip.Response) {
 		if h, ok := d.answerFor(answer, sip.BYE); ok {
@@ -262,7 +262,7 @@ const checkEvery = time.Minute
 // allDialogs acts on all dialogs of a [Server].
 type allDialogs struct{ *Server }
 
-// check checks each phone in a call.
+// check checks the phone of each leg.
 func (s allDialogs) check(now time.Time) {
 	s.mu.Lock()
 	dialogs := slices.Collect(maps.Values(s.legs))
@@ -274,9 +274,10 @@ func (s allDialogs) check(now time.Time) {
 
 // check sends the phone an OPTIONS, unless it sent one within checkEvery. If no response arrives,
 // or the phone does not know the call, the call ends. A phone that did not respond gets a BYE, because
-// only some messages may have been lost (RFC 3261, section 12.2.1.2). To a phone whose call rings,
-// check repeats the last response, because proxies end a call after three minutes without a response
-// (RFC 3261, section 13.3.1.1).
+// only some messages may have been lost (RFC 3261, section 12.2.1.2).
+//
+// While a phone's call is not answered yet, check only repeats the last response to the phone, because
+// proxies end a call after three minutes without a response (RFC 3261, section 13.3.1.1).
 func (d *dialog) check(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

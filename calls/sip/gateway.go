@@ -95,7 +95,7 @@ func (d *dialog) reopen() error {
 	former := d.path()
 	at := former.remote
 	var err error
-	if d.received != nil { // the gateway had opened the connection, from a port that does not listen
+	if d.received != nil { // the gateway opened the connection, from a port on which nothing listens
 		at, err = trunks{d.server}.resolve(ctx, *d.gateway)
 	}
 	if err != nil {
@@ -158,8 +158,8 @@ func (d *dialog) reauthorize(r *sip.Response) bool {
 	return true
 }
 
-// logDenial logs that a gateway denies a request. Most often, it does not accept the password, which
-// only the operator can correct. The response r is nil if the gateway did not answer.
+// logDenial logs that a gateway denies a request. Usually, the gateway does not accept the password,
+// which only the operator can correct. The response r is nil if the gateway did not answer.
 func (d *dialog) logDenial(r *sip.Response) {
 	if d.gateway == nil || r == nil {
 		return

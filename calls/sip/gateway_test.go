@@ -56,7 +56,7 @@ func TestCallThroughGateway(t *testing.T) {
 }
 
 // TestGatewayRefuses shows that the server sends the gateway's credentials only once in response to
-// challenges, and that the caller learns that the gateway refused the call. The log has the reason.
+// challenges, and that the caller learns that the gateway refused the call. The reason is logged.
 func TestGatewayRefuses(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)

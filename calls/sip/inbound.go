@@ -16,8 +16,8 @@ import (
 )
 
 // handleInvite handles an INVITE with which a phone begins a call. It authenticates the phone for
-// each call, and begins the call with the phone's offer. The events of the call cause all further
-// responses.
+// each call, and begins the call with the phone's offer. All further responses are sent when events
+// of the call arrive.
 func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	if t := s.find(r, f); t != nil {
 		t.repeat()

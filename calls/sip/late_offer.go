@@ -15,13 +15,13 @@ import (
 // offer is in the ACK (RFC 3261, section 13.2.1). Some gateways begin or resume all calls in this
 // way.
 //
-// The engine knows no late offers. For an INVITE without a description, the server therefore writes
-// the offer that the phone could have sent. The engine's answer to it becomes the late offer. The
-// phone's answer in the ACK goes to the engine as an update.
+// The engine does not support late offers. For an INVITE without a description, the server therefore
+// writes an offer that the phone could have sent. The engine's answer to this offer becomes the late
+// offer. The phone's answer in the ACK goes to the engine as an update.
 
 // offerIn returns the phone's offer in an INVITE that begins a call. For an INVITE without a
-// description, it returns an offer in the phone's place, and late is true. It returns an error if
-// the INVITE has a body of a different type.
+// description, it returns an offer that the phone could have sent, and late is true. It returns an
+// error if the INVITE has a body of a different type.
 func offerIn(r *sip.Request, f flow, socket calls.Socket) (offer string, late bool, err error) {
 	if len(r.Body()) > 0 {
 		if !isSDP(r) {
@@ -59,8 +59,9 @@ func temporaryKey(rules calls.SRTP) (*sdp.Crypto, error) {
 	return &sdp.Crypto{Tag: 1, Suite: suite, Key: string(key)}, nil
 }
 
-// takeLateAnswer handles an ACK for the transaction t. If t had a late offer, the ACK must have the
-// answer. Otherwise, the call ends, or a call that has begun before continues as it was.
+// takeLateAnswer handles an ACK for the transaction t. If t had a late offer, the ACK must contain the
+// answer. If it does not, or if the answer cannot be used, a new call ends. A call that has begun
+// before continues as it was.
 func (d *dialog) takeLateAnswer(ack *sip.Request, t *serverTx) {
 	if !d.expectsAnswer(t) {
 		return
@@ -90,7 +91,8 @@ func (d *dialog) takeLateAnswer(ack *sip.Request, t *serverTx) {
 	}
 }
 
-// expectsAnswer reports whether the first ACK for t has arrived, and must answer a late offer.
+// expectsAnswer reports whether an ACK for t must contain the answer to a late offer. It returns true
+// only for the first ACK.
 func (d *dialog) expectsAnswer(t *serverTx) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -126,8 +126,8 @@ func (s *Server) handle(r *sip.Request, f flow) {
 	}
 }
 
-// answerOutside answers a request outside a call that the server does not carry out. Phones send, for
-// example, SUBSCRIBE, and repeat it if they get no answer.
+// answerOutside answers a request outside a call, other than INVITE and REGISTER. For example, phones
+// send SUBSCRIBE, and repeat it if they get no answer.
 func (s *Server) answerOutside(r *sip.Request, f flow) {
 	switch r.Method {
 	case sip.OPTIONS:
@@ -323,8 +323,8 @@ func userOf(p calls.Party) string {
 	return escapeUser(name)
 }
 
-// escapeUser escapes a name for the user part of a SIP URI. The plus sign of a number needs no escaping
-// there, and phones show it escaped.
+// escapeUser escapes a name for the user part of a SIP URI. It keeps the plus sign of a
+// number, which is permitted there, because phones would display the escaped form.
 func escapeUser(name string) string {
 	var b strings.Builder
 	for i := range len(name) { // RFC 3261, section 25.1: unreserved, and the plus sign

@@ -196,9 +196,9 @@ func (d *dialog) accept(r *sip.Response) {
 	}
 }
 
-// fork returns another dialog that the INVITE has begun, which is over. If a proxy passes the INVITE on
-// to several phones, more than one may answer. Only the first one takes the call, and the others get a
-// BYE (RFC 3261, section 13.2.2.4). The caller holds mu.
+// fork returns the dialog of another phone that has answered the INVITE. If a proxy passes the INVITE
+// on to several phones, more than one may answer. Only the first phone takes the call. The dialogs of
+// the others are over, so these phones get a BYE (RFC 3261, section 13.2.2.4). The caller holds mu.
 func (d *dialog) fork() *dialog {
 	return &dialog{
 		server:  d.server,

@@ -25,7 +25,7 @@ func (d *dialog) path() flow {
 // reconnected during the call receives nothing on its former connection.
 //
 // A phone may send a single long request over a different transport, and a gateway may send requests
-// from any of its machines. Their requests change the path only if it has ended.
+// from any of its machines. These requests change the path only if the former path has ended.
 func (d *dialog) follow(f flow) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -40,8 +40,8 @@ func (d *dialog) follow(f flow) {
 }
 
 // reconnect makes the dialogs of a phone use f, the TCP connection over which the phone has just
-// registered. These are the dialogs whose connection is in former, the connections of the renewed
-// bindings, and the dialogs whose connection has been closed.
+// registered. It changes the dialogs whose connection has been closed, and those whose connection is
+// in former. former contains the connections of the bindings that the phone has renewed.
 func (s allDialogs) reconnect(c fabric.SIPCredential, f flow, contacts []contact, former []string) {
 	owner := clientOf(c, calls.Socket{}).Token
 	s.mu.Lock()
@@ -78,10 +78,9 @@ func (d *dialog) reconnect(f flow, contacts []contact, former []string) {
 }
 
 // responsePath returns the path of the responses to a request that has the top Via header v and arrived
-// over f. Some phones and gateways send UDP from another port than the one at which they listen. They
-// request no responses to the port of the request (RFC 3581), and expect them at the port in v (RFC
-// 3261, section 18.2.2). The port in v is not valid behind NAT, where the address in v differs from
-// the source.
+// over f. Some phones and gateways send UDP from one port and listen on another. They do not request
+// responses to the source port (RFC 3581), and expect them at the port in v (RFC 3261, section 18.2.2).
+// Behind NAT, the address in v differs from the source, and the port in v is not valid.
 func responsePath(v *sip.ViaHeader, f flow) flow {
 	if f.udp == nil || v.Params.Has("rport") || v.Port < 0 || v.Port > math.MaxUint16 {
 		return f

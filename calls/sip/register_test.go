@@ -301,8 +301,8 @@ func TestSilentConnection(t *testing.T) {
 	}
 }
 
-// TestAsymmetricPhone shows that a phone that sends from another port than the one at which it listens
-// gets responses and calls at the port in its Via header. Behind NAT, it gets them at the source port.
+// TestAsymmetricPhone shows that a phone that sends from one port and listens on another gets responses
+// and calls at the port in its Via header. Behind NAT, it gets them at the source port.
 func TestAsymmetricPhone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		own   string // the address in the Via header
@@ -367,8 +367,8 @@ func TestMovedPhone(t *testing.T) {
 	p.expect("200")
 }
 
-// TestOtherRequests shows that requests outside calls that the server does not carry out get an answer
-// if they come from a registered phone, which would otherwise repeat them. Strangers get no answer.
+// TestOtherRequests shows that a registered phone gets an answer to unsupported requests outside calls,
+// because it would otherwise repeat them. Strangers get no answer.
 func TestOtherRequests(t *testing.T) {
 	w := newWorld(t)
 	p, stranger := w.newPhone("alice"), w.newPhone("stranger")

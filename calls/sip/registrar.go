@@ -283,10 +283,10 @@ func (s registrar) registered(reg *enrollment, lasts time.Duration) {
 	reg.next = now.Add(max(lasts/2, gatewaysEvery))
 }
 
-// lostConnection makes the registrations due that were made over a connection that has ended, because
-// gateways send calls over the connection of the registration. If the connection has lasted less than
-// retryAfter, they are due only after this time. Otherwise, a gateway that closes each connection
-// would get a REGISTER every few seconds.
+// lostConnection is called when the connection t has ended. It makes the registrations over t due,
+// because gateways send calls over the connection of their registration. If t has lasted less than
+// retryAfter, the registrations are due only after retryAfter. Otherwise, a gateway that closes each
+// connection would get a REGISTER every few seconds.
 func (s registrar) lostConnection(t *stream, opened time.Time) {
 	next := time.Now()
 	if next.Sub(opened) < retryAfter {
