@@ -138,8 +138,8 @@ func (a *Authority) Ends() time.Time {
 	return leaf.Leaf.NotAfter
 }
 
-// certificate returns the server's certificate. It renews it first if it is in the last third of its
-// lifetime, or is not valid yet because the clock was set back.
+// certificate returns the server's certificate. It first renews a certificate that is in the last third
+// of its lifetime, or that is not valid yet because the clock was set back.
 func (a *Authority) certificate() (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

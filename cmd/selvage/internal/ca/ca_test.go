@@ -151,7 +151,7 @@ func TestClockSetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now.Before(cert.Leaf.NotBefore) {
-		t.Errorf("the certificate is valid from %s on, want now, %s", cert.Leaf.NotBefore, now)
+		t.Errorf("the certificate is valid from %s, want at most %s", cert.Leaf.NotBefore, now)
 	}
 }
 

@@ -30,7 +30,7 @@ type Files struct {
 
 	mu     sync.Mutex
 	loaded stamp // stamp of the files when they were last read, even if they were not valid
-	failed bool  // whether they were not valid then
+	failed bool  // whether the files were not valid then
 }
 
 // OpenFiles reads the files. If the certificate has expired, OpenFiles logs an error and serves it
@@ -116,9 +116,9 @@ func (f *Files) read() (*tls.Certificate, error) {
 
 // Run reads the files again when they change, until ctx is done. Another program may write the two
 // files one after the other, so Run waits until they have stopped changing. It also reads files again
-// that were not valid, because they may become valid without a change: for example, if the clock of
-// their authority is ahead. It logs each reload, and warns once a day if the certificate should have
-// been renewed.
+// if they were not valid, because they may become valid without a change. This happens, for example, if
+// the clock of their authority is ahead. Run logs each reload, and warns once a day if the certificate
+// should have been renewed.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -164,8 +164,8 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// Run checks the files for changes at the interval lookEvery. It reads files that were not valid again
-// at the interval retryEvery.
+// Run checks the files for changes at the interval lookEvery. If the files were not valid, it reads them
+// again at the interval retryEvery.
 const (
 	lookEvery  = 5 * time.Second
 	retryEvery = time.Minute

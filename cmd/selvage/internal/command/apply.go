@@ -188,7 +188,7 @@ func takeSteps(
 	if out.c.Output != "json" {
 		return err
 	}
-	return errors.Join(err, out.end()) // the steps that were taken are not printed yet, nor their secrets
+	return errors.Join(err, out.end()) // neither the completed steps nor their secrets are printed yet
 }
 
 // openSecrets opens a file to append secrets to. It must be a regular file that only its owner

@@ -175,7 +175,8 @@ func isOutage(err error) bool {
 	return p == nil || p.Kind == problem.Unavailable
 }
 
-// report counts and prints the outcome of a recording. It returns the error if it is an outageError.
+// report counts and prints the outcome for a file. If err is an outageError, report returns it, and prints
+// the outcome only if the recording was stored.
 func (im *importer) report(in importedFile, err error) error {
 	var outage outageError
 	if errors.As(err, &outage) {

@@ -210,15 +210,15 @@ func (w *watcher) take(ctx context.Context, path string) error {
 	return w.report(outcome, fault)
 }
 
-// isDue reports whether a file may be read now. Reading a file that stays in place every second
-// would keep the disk busy.
+// isDue reports whether a file may be read now. A file that stays in place is not read every second,
+// because that would keep the disk busy.
 func (w *watcher) isDue(path string) bool {
 	wait := w.retries[path].at.Sub(w.now())
 	return wait <= 0 || wait > maxRetry // the clock may have been set back
 }
 
 // postpone makes the watcher wait before it tries again to store a file. Each wait is twice as long
-// as the one before.
+// as the one before, up to maxRetry.
 func (w *watcher) postpone(path string) {
 	if len(w.retries) >= maxPrinted { // most of these files are gone
 		clear(w.retries)

@@ -195,8 +195,8 @@ func (in *subscriberImport) next(ctx context.Context) (importedSubscriber, error
 	return in.create(ctx, line, record)
 }
 
-// create creates the subscriber of a well-formed line. It returns an error if the line is not the
-// cause of a failure.
+// create creates the subscriber of a well-formed line. It returns an error only for a failure that the
+// line did not cause.
 func (in *subscriberImport) create(
 	ctx context.Context, line importedSubscriber, record []string,
 ) (importedSubscriber, error) {

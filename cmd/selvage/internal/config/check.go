@@ -327,8 +327,8 @@ func (c Config) checkBucket(from Origins) error {
 }
 
 // checkBootstrap reports problems with the settings of the first operator, before anything is
-// written. Settings that are set to an empty text are accepted, because their files can be emptied
-// after the first start.
+// written. It accepts a setting with an empty value, because its file may have been emptied after the
+// first start.
 func (c Config) checkBootstrap(from Origins) error {
 	var errs []error
 	reject := func(path, format string, args ...any) {

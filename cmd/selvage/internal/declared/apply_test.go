@@ -282,12 +282,12 @@ func TestPlanRenameProject(t *testing.T) {
 	}
 }
 
-// unmarked is a store in which no thing can be marked.
+// unmarked is a store in which nothing can be marked.
 type unmarked struct{ declared.Store }
 
 func (unmarked) MarkDeclared(context.Context, string, string) error { return errors.New("no space") }
 
-// TestApplyTellsSecrets shows that the secret of a new key is told even if the step then fails.
+// TestApplyTellsSecrets shows that Apply passes on the secret of a new key, even if the step then fails.
 func TestApplyTellsSecrets(t *testing.T) {
 	dir := storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
@@ -312,7 +312,7 @@ func TestApplyTellsSecrets(t *testing.T) {
 		t.Errorf("Apply = %v, want the error of the store", err)
 	}
 	if !strings.HasPrefix(secret, "PT") {
-		t.Errorf("Apply told the secret %q, want that of the key", secret)
+		t.Errorf("Apply passed on the secret %q, want that of the key", secret)
 	}
 }
 

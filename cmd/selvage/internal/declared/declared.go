@@ -95,7 +95,7 @@ type Done struct {
 
 // Apply performs the steps in order and calls tell after each of them. It stops at the first error.
 // Completed steps are not undone, so the next plan contains only the remaining steps. If a step fails
-// after it has created a secret, Apply calls tell first, because the secret is not stored.
+// after it has created a secret, Apply still calls tell for it, because the secret cannot be read later.
 func (d *Declarer) Apply(ctx context.Context, steps []Step, tell func(Done) error) error {
 	for _, s := range steps {
 		m, err := s.do(ctx)

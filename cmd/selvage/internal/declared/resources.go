@@ -199,7 +199,7 @@ func (r resource) find(
 }
 
 // findByID returns the existing resource with an ID. It reserves the name that the resource will have,
-// so that another entry cannot have the same name. With the name "", the resource keeps its name.
+// so that another entry cannot have the same name. If r.name is "", the resource keeps its name.
 func (r resource) findByID(
 	id *yaml.Node, existing []fabric.Resource, taken map[string]place,
 ) (*fabric.Resource, error) {
@@ -216,8 +216,8 @@ func (r resource) findByID(
 	return old, r.take(taken, r.kind.Type+" "+cmp.Or(r.name, r.kind.DisplayName(old.Fields)))
 }
 
-// take notes that an entry describes the resource with this key. If another entry does, too, take
-// returns an error.
+// take notes that the entry describes the resource with this key. If another entry describes the same
+// resource, take returns an error.
 func (r resource) take(taken map[string]place, key string) error {
 	if other, twice := taken[key]; twice {
 		return r.errorf("duplicate %s %q; the other one is in line %d", r.kind.Type, r.name, other.node.Line)

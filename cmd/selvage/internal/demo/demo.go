@@ -216,8 +216,8 @@ func (d *Demo) deleteProject(ctx context.Context, id string) error {
 }
 
 // keepSetupLink returns the link for the first operator. If the link of the previous demo is still
-// valid, it returns that one, because the token in the link cannot be read from the store. It returns
-// "" if there is an operator, or a link that is not known here.
+// valid, it returns that link, because the token in it cannot be read from the store. It returns "" if
+// an operator exists, or if a different link is valid.
 func (d *Demo) keepSetupLink(ctx context.Context, previous string) (string, error) {
 	operators, err := d.Operators.List(ctx, page.Query{Size: 1})
 	if err != nil {

@@ -55,9 +55,9 @@ func (a *App) SetupURL(token string) string {
 }
 
 // bootstrap creates the owner that the configuration describes, and the API key if one is
-// configured. It does nothing if an operator exists, so it creates the key first: if it is interrupted,
-// the next start continues. If several nodes start at the same time, only one of them creates the
-// owner.
+// configured. It does nothing if an operator exists. It therefore creates the key first, so that the
+// next start continues after an interruption. If several nodes start at the same time, only one of them
+// creates the owner.
 func (a *App) bootstrap(ctx context.Context) error {
 	c := a.Config
 	if c.BootstrapAdminEmail+c.BootstrapAdminPassword+c.BootstrapAdminAPIToken == "" {
@@ -96,8 +96,8 @@ func (a *App) bootstrap(ctx context.Context) error {
 	return err
 }
 
-// adoptKey creates the configured API key, unless it exists. If another node has just created it,
-// adoptKey deletes the project that it has created itself, which remained without a key.
+// adoptKey creates the configured API key, unless it exists. If another node has just created the key,
+// adoptKey deletes the project that it has created for the key.
 func (a *App) adoptKey(ctx context.Context) error {
 	p, made, err := a.firstProject(ctx)
 	if err != nil {

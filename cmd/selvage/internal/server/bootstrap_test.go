@@ -35,7 +35,7 @@ func openBootstrap(t *testing.T, token string) *App {
 }
 
 // TestBootstrapContinues shows that a start creates both the first owner and the key, even if an
-// earlier one could not create the key. It also shows that only one project is created.
+// earlier start could not create the key. It also shows that only one project is created.
 func TestBootstrapContinues(t *testing.T) {
 	const token = "PT0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	a := openBootstrap(t, token)

@@ -18,7 +18,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	defer tick.Stop()
 
 	expired := pruner{a}
-	var pruned time.Time // the last day on which the audit trail was pruned
+	var pruned time.Time // the day until which the audit trail was pruned
 	for {
 		var auditErr error
 		pruned, auditErr = expired.pruneAudit(ctx, pruned)
@@ -40,12 +40,12 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// A pruner deletes rows whose time to be kept has passed.
+// A pruner deletes rows whose retention period has ended.
 type pruner struct{ *App }
 
 // pruneAudit deletes old events from the audit trail, once a day. pruned is the day until which events
 // have been deleted, and pruneAudit returns its new value. After a failure, the next call tries again.
-// If the trail is broken, the next try is a day later, because the break stays.
+// If the trail is broken, the next attempt is a day later, because the trail stays broken.
 func (a pruner) pruneAudit(ctx context.Context, pruned time.Time) (time.Time, error) {
 	keep := time.Duration(a.Config.Audit.Keep)
 	until := time.Now().Add(-keep).UTC().Truncate(span.Day)

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestPruneAuditAgain shows that the audit trail is pruned by the next sweep if it could not be pruned
-// before. Then it is pruned once a day.
+// TestPruneAuditAgain shows that the next sweep prunes the audit trail if pruning has failed before.
+// After a success, the trail is pruned once a day.
 func TestPruneAuditAgain(t *testing.T) {
 	a := &App{backends: backends{Store: storetest.Rows(t)}}
 	if err := a.Config.Audit.Keep.UnmarshalText([]byte("400d")); err != nil {

@@ -102,8 +102,8 @@ func (s span) values() Values {
 	return v
 }
 
-// summarize computes all rows for several nodes. A node that could not be read before counts only in
-// the gauges, because it is unknown when its counters grew.
+// summarize computes all rows for several nodes. If the earlier values of a node could not be read, the
+// node counts only toward the gauges, because it is unknown when its counters grew.
 func summarize(spans []span) Values {
 	all := span{before: make(samples), now: make(samples)}
 	for _, s := range spans {
