@@ -83,9 +83,9 @@ func TestSystemd(t *testing.T) {
 	}
 }
 
-// TestUnits shows that the unit and that of the Debian package permit what the server does: reading
-// the state of the clock, and listing the addresses of the machine. Both start the server again
-// however often it has failed.
+// TestUnits checks the unit in deploy/systemd and that of the Debian package. Both must permit the server
+// to read the state of the clock, and to list the addresses of the machine. They must restart the server
+// no matter how often it has failed.
 func TestUnits(t *testing.T) {
 	need(t, "systemd-analyze")
 	for file, program := range map[string]string{
