@@ -44,7 +44,7 @@ type SIPStore interface {
 	FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error)
 	ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[SIPCredential], error)
 	// NamedSIPCredentials returns the credentials with the given username in any project, oldest
-	// first. limit is the maximum number.
+	// first. It returns at most limit credentials.
 	NamedSIPCredentials(ctx context.Context, username string, limit int) ([]SIPCredential, error)
 	// UpdateSIPCredential is like UpdateSIPAddress, with "username" instead of "name".
 	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time, end revocation.Revocation) error

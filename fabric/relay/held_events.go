@@ -8,8 +8,8 @@ import (
 )
 
 // maxHeld is the maximum number of events that are held back. If a request causes more, for example in
-// a large room, the first ones are sent before the response. Otherwise, the queue of the socket could
-// not take the response and all events at once.
+// a large room, the first ones are sent before the response. Otherwise, the response and all events
+// together might not fit into the queue of the socket.
 const maxHeld = maxWaiting / 2
 
 // A held delays events while a request from the same socket is being answered. A client learns of
@@ -36,7 +36,7 @@ func (s *socket) tell(text []byte) {
 	}
 }
 
-// sendHeld sends the events that wait, in their order. s.events.mu must be held.
+// sendHeld sends the waiting events in order. s.events.mu must be held.
 func (s *socket) sendHeld() {
 	for _, text := range s.events.waiting {
 		s.out.send(s.conn, text)

@@ -61,8 +61,8 @@ type redeliveredResponse struct {
 // showRedelivered returns the response for n dead letters.
 func showRedelivered(n int) redeliveredResponse { return redeliveredResponse{Redelivered: n} }
 
-// progressResponse is the part of a response that a delivery and a logout have in common. Its
-// pointers are nil, shown as null, if there is no such value.
+// progressResponse is the part of a response that a delivery and a logout have in common. A pointer
+// is nil, and shown as null, if there is no value.
 type progressResponse struct {
 	State     fabric.DeliveryState `json:"state"`
 	Attempts  int                  `json:"attempts"`
@@ -73,7 +73,7 @@ type progressResponse struct {
 	EndedAt   *string              `json:"ended_at"`
 }
 
-// showProgress converts the progress of a delivery or of a logout.
+// showProgress converts the progress of a delivery or of a logout for a response.
 func showProgress(p fabric.Progress) progressResponse {
 	shown := progressResponse{
 		State:     p.State,
@@ -92,7 +92,7 @@ func showProgress(p fabric.Progress) progressResponse {
 }
 
 // listDeliveries serves GET /api/fabric/webhooks/{id}/deliveries. It lists the deliveries in the state
-// of the query, or all if the query has none, newest first.
+// that the query names, newest first. If the query names no state, it lists all deliveries.
 func (a webhookAPI) listDeliveries(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	state, err := deliver.ParseState(r.URL.Query().Get("state"))
 	if err != nil {
