@@ -197,7 +197,7 @@ func (rs *Registrations) Authenticate(ctx context.Context, id, token string) (Re
 }
 
 // Update replaces the settings of a registered client with the settings in m (RFC 7592, section
-// 2.2). If the client now needs a secret and has none, or did not need one before, Update creates one.
+// 2.2). If the client now needs a secret, but has none or did not need one before, Update creates one.
 // Update counts against the limit of the network, because it may fetch documents.
 func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m ClientMetadata,
 	network string) (RegisteredClient, error) {

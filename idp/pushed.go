@@ -62,7 +62,7 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 		return "", 0, err
 	}
 
-	for name, values := range v { // the list of a claim in a request object
+	for name, values := range v { // a claim in a request object may be a list
 		if len(values) > 1 && name != "resource" {
 			return "", 0, oauth("invalid_request", "a parameter is repeated")
 		}

@@ -70,8 +70,8 @@ func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Va
 	return withValues(resolved), Source{signed: true}, nil
 }
 
-// withValues returns v without parameters that have no value. A parameter that is sent several times
-// remains, because that is an error.
+// withValues returns v without parameters that have no value. It keeps a repeated parameter even if its
+// values are empty, because repetition is an error.
 func withValues(v url.Values) url.Values {
 	given := maps.Clone(v)
 	maps.DeleteFunc(given, func(_ string, values []string) bool { return len(values) == 1 && values[0] == "" })
@@ -196,8 +196,8 @@ func numericDate(date any) time.Time {
 	return time.Unix(int64(seconds), 0)
 }
 
-// paramsOf returns claims as request parameters, without the claims about the JWT itself. Unknown
-// claims are ignored, because they may be lists, and a claim with the value null is omitted.
+// paramsOf returns claims as request parameters, without the claims about the JWT itself. It ignores
+// unknown claims, which may be lists, and omits claims with the value null.
 func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 	v := url.Values{"client_id": {c.ID}}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {

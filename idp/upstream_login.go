@@ -214,7 +214,7 @@ func (us *Upstreams) logInUnlinked(ctx context.Context, u Upstream, id Identity,
 	return us.register(ctx, u, id, from)
 }
 
-// register creates a subscriber for an identity, and its first login. It also does so if the browser
+// register creates a subscriber for an identity, and its first login. It continues if the browser
 // disconnects, and deletes the subscriber if the link cannot be stored. Otherwise, a subscriber without
 // a link could remain, and nobody could sign in as this subscriber.
 func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {

@@ -101,8 +101,8 @@ func TestAssertionClaims(t *testing.T) {
 	}
 }
 
-// TestAssertionForMTLS shows that the audience of an assertion may be a URL for clients with
-// certificates, which the metadata names as an alias of the endpoint.
+// TestAssertionForMTLS shows that the audience of an assertion may be an alias of an endpoint. The
+// metadata names these aliases for clients with certificates.
 func TestAssertionForMTLS(t *testing.T) {
 	w := newWorld(t)
 	p := w.newParty(t, jose.ES256)

@@ -30,7 +30,7 @@ func (c click) send() (*browser, reply) {
 }
 
 // TestDoubleClick shows that a double click on a form that uses something up has the same response as
-// a single one. If the form is sent again later, or by another browser, it is over.
+// a single click. If the form is sent again later, or by another browser, it is refused.
 func TestDoubleClick(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) {

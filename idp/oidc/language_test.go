@@ -59,7 +59,7 @@ func TestLanguage(t *testing.T) {
 		fabric.SubscriberInput{Claims: &fabric.StandardClaims{Locale: "de"}})
 	must(t, err)
 	wantText(t, "an account in German after choosing English", b.account(), inGerman)
-	wantNoText(t, "the account, whose language counts more than the browser's", b.account(), `action="/language"`)
+	wantNoText(t, "the account, whose language takes precedence over the browser's", b.account(), `action="/language"`)
 	got := b.onPage(b.account(), "/account/display", "language", "en")
 	wantText(t, "the account after choosing English there", got, inEnglish)
 	sub, err := w.fabric.Subscribers.Find(context.Background(), w.project.ID, w.ada.ID)

@@ -112,12 +112,12 @@ func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page,
 	o.View = pg.view(r)
 	switch p := p.(type) {
 	case templates.AccountPage:
-		o.View.Back = "" // its own form also changes the language of the account, which counts more
+		o.View.Back = "" // the page has its own form, which also changes the language of the account
 	case templates.Return:
 		o.View.Back = "" // the fields of its form are for the app
 	case templates.NewPassword:
 		o.View.Back = linkAt(r, p.Token)
-		pg.cookies.Flow(w, r) // clickedOnce recognizes the browser by it, here and below
+		pg.cookies.Flow(w, r) // sets a cookie by which clickedOnce recognizes the browser
 	case templates.Confirm:
 		pg.cookies.Flow(w, r)
 	}
@@ -126,8 +126,9 @@ func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page,
 
 // clickedOnce returns a handler for a form that uses something up, such as a link or a request. If a
 // browser sends the form twice in a row, as it does after a double click, both requests get the same
-// response. The browser shows the second one, which would otherwise say that the form is over. The
-// second request has the same cookies, because the browser has dropped the first response.
+// response. The browser shows the second one, which would otherwise be an error, because the form was
+// already used. The second request has the same cookies as the first, because the browser has dropped
+// the first response.
 func (pg *pages) clickedOnce(serve web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := postForm(w, r)

@@ -114,9 +114,9 @@ func certificatesIn(ctx context.Context) []*x509.Certificate {
 	return chain
 }
 
-// audiences returns the audiences that an assertion may name: the issuer, which RFC 7523, section 3
-// and its revision prefer, and the endpoints, with their URLs for clients with certificates (RFC 8705,
-// section 5).
+// audiences returns the audiences that an assertion may name. These are the issuer, which RFC 7523
+// (section 3) and its revision prefer, and the endpoints, including their URLs for clients with
+// certificates (RFC 8705, section 5).
 func (s *server) audiences() []string {
 	all := []string{s.Issuer}
 	for _, base := range []string{s.authURL, s.mtlsURL} {

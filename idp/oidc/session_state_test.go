@@ -65,8 +65,8 @@ func TestSessionState(t *testing.T) {
 	}
 }
 
-// TestSessionStateOrigin shows that the session_state holds for the origin that browsers report for
-// the page at a redirect URI, however the URI is written.
+// TestSessionStateOrigin shows that the session_state is valid for the origin that browsers report for
+// the page at a redirect URI, no matter how the URI is written.
 func TestSessionStateOrigin(t *testing.T) {
 	w := newWorld(t)
 	for uri, origin := range map[string]string{
@@ -80,7 +80,7 @@ func TestSessionStateOrigin(t *testing.T) {
 		b := w.newBrowser()
 		state := b.logIn(b.authorize(request(c)), email, secret).param("session_state")
 		if !isUnchanged(c.ID, origin, b.browserState(), state) {
-			t.Errorf("%s: the session_state %q does not hold for the origin %s", uri, state, origin)
+			t.Errorf("%s: the session_state %q is not valid for the origin %s", uri, state, origin)
 		}
 	}
 }
