@@ -43,7 +43,7 @@ const (
 	answering  = 64        // requests from other nodes that this node answers at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
-	restFor    = 5 * time.Second // how long a transport that has failed is tried after the others
+	restFor    = 5 * time.Second // how long a failed transport is tried only after the others
 	warnEvery  = time.Minute     // minimum time between log lines about refused messages
 )
 
@@ -290,7 +290,7 @@ func (b *Bus) Run(ctx context.Context) {
 }
 
 // publish seals a message and sends it through the first transport that accepts it. If a transport
-// does not answer, only one message in restFor waits for it.
+// does not answer, but another accepts messages, at most one message per restFor waits for the former.
 func (b *Bus) publish(ctx context.Context, m queuedMessage) (err error) {
 	sealing := b.sealer
 	if m.node == b.broadcasts.receiver {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/bus"
 )
 
-// A countingTransport counts the messages that it was asked to send, and refuses them with err.
+// A countingTransport counts the messages that it was asked to send. If err is not nil, it refuses them.
 type countingTransport struct {
 	silentTransport
 	tried int
@@ -23,7 +23,7 @@ func (c *countingTransport) Publish(context.Context, string, []byte) error {
 }
 
 // TestRest shows that messages do not wait for a transport that has just failed while another one
-// works, and that it is tried again after a while.
+// works. The failed transport is tried again later.
 func TestRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := &countingTransport{err: errors.New("no answer")}, new(countingTransport)

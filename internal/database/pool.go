@@ -165,7 +165,7 @@ func (p *pool) openMore() {
 	go p.openOne()
 }
 
-// openOne opens a connection that p.open already includes. The connection goes to a caller.
+// openOne opens a connection that p.open already includes, and passes it to give.
 func (p *pool) openOne() {
 	ctx, cancel := context.WithTimeout(context.Background(), p.patience)
 	defer cancel()

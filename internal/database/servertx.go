@@ -170,10 +170,10 @@ func (t *serverTx) commit() error {
 // A serverRead implements Tx for read-only queries, each on any free connection.
 type serverRead struct{ pool *pool }
 
-// Recall is like that of serverTx.
+// Recall is like serverTx.Recall.
 func (r serverRead) Recall() any { return nil }
 
-// Remember is like that of serverTx.
+// Remember is like serverTx.Remember.
 func (r serverRead) Remember(_ any, last func(Tx) error) error { return last(r) }
 
 // Query runs a query. Closing its rows puts the connection back into the pool.
@@ -215,8 +215,8 @@ func (r serverRead) Locked(ctx context.Context, query string, args ...any) Scann
 	return r.Row(ctx, query, args...)
 }
 
-// errReadOnly is the error of statements that change rows where only queries are allowed.
-var errReadOnly = errors.New("a read-only query changed rows")
+// errReadOnly is the error of statements that change rows where only queries are permitted.
+var errReadOnly = errors.New("a read-only query cannot change rows")
 
 // Exec returns an error.
 func (r serverRead) Exec(context.Context, string, ...any) (sql.Result, error) {

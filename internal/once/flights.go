@@ -132,8 +132,8 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // succeeded reports whether the handler has responded without an error.
 func (r *recorder) succeeded() bool { return r.status != 0 && r.status < http.StatusBadRequest }
 
-// replay sends the response again. Headers that w already has belong to the new request. The browser
-// needs the cookies of both.
+// replay sends the response again. Headers that w already has belong to the response to the new request.
+// The browser needs the cookies of both responses.
 func (r *recorder) replay(w http.ResponseWriter) {
 	for name, values := range r.header {
 		switch {
