@@ -35,7 +35,7 @@ func (b browser) clicks(page, path string, form url.Values) (first, second answe
 }
 
 // TestDoubleClickOnEntry shows that a double click on a form that replaces the session has the same
-// answer as a single one. If the form is sent again later, it is over.
+// answer as a single click. If the form is sent again later, it is refused.
 func TestDoubleClickOnEntry(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, token, err := w.operators.First(t.Context())

@@ -16,8 +16,8 @@ import (
 // maxProjects is the maximum number of projects in the switcher and on a page of the list of projects.
 const maxProjects = 200
 
-// projectsOf returns the projects in which the operator has a role, sorted by name. There are at most
-// maxProjects of them if the operator has a role in the installation.
+// projectsOf returns the projects in which the operator has a role, sorted by name. If the operator has
+// a role in the installation, it returns at most maxProjects.
 func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 	found, err := a.projectsFrom(v, "")
 	return found.Items, err
@@ -55,8 +55,8 @@ func (a *site) projectsOfRoles(v *visit, roles []operator.Membership) (projects 
 	return projects, nil
 }
 
-// addProjects returns projects together with those that roles name and projects lacks, because there
-// are more than maxProjects.
+// addProjects returns projects, followed by the projects that roles name but projects lacks. Projects
+// may be missing if there are more than maxProjects.
 func (a *site) addProjects(
 	v *visit, projects []fabric.Project, roles ...operator.Membership,
 ) ([]fabric.Project, error) {

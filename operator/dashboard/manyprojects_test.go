@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestManyProjects shows that a role in one of more than 200 projects is shown as such. The form for
-// the role has this project, so that saving it does not extend the role to all projects. The list of
-// projects has several pages.
+// TestManyProjects shows that a role in a project is shown with the project's name, even if there are more
+// than 200 projects. The form for the role has this project selected, so that saving it does not extend
+// the role to all projects. The list of projects has several pages.
 func TestManyProjects(t *testing.T) {
 	w := newWorld(t)
 	var last fabric.Project

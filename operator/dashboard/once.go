@@ -48,16 +48,16 @@ func (v *visit) submissionID() string {
 	return id
 }
 
-// clickID identifies a form that is sent in this browser. Both requests of a double click have the same
+// clickID returns an id of a form that this browser sends. Both requests of a double click have the same
 // cookies, because the browser has dropped the first response.
 func clickID(v *visit) string {
 	return v.submissionID() + "\n" + strings.Join(v.r.Header.Values("Cookie"), "\n")
 }
 
-// refuse responds to a request that may not use its route. It sends the response to the first request
-// of a double click again, if that request has replaced the session in which both were sent. Otherwise,
-// the second response, which the browser shows, would lead to the login page. Recovery codes would be
-// lost.
+// refuse responds to a request that may not use its route. This may be the second request of a double
+// click, if the first one has replaced the session in which both were sent. In this case, refuse sends
+// the response to the first one again. Otherwise, the browser would show the login page instead, and
+// recovery codes would be lost.
 func (a *site) refuse(v *visit, err error) {
 	if v.route.enters && (errors.Is(err, errSignIn) || errors.Is(err, errForm)) {
 		ok, failed := a.clicks.Replay(v.w, v.r, clickID(v))

@@ -1,5 +1,5 @@
-// Each form is sent once, however often its button is clicked. A form that downloads a file stays on the
-// page, and may be sent again.
+// Each form is sent once, however often its button is clicked. A form that downloads a file does not
+// leave the page, so it may be sent again.
 for (const form of document.querySelectorAll("form[method=post]:not([data-download])")) {
   form.addEventListener("submit", (event) => {
     if (event.defaultPrevented) return;
