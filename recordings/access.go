@@ -111,8 +111,8 @@ func (l *accessLog) add(key accessKey, a Access) (full bool) {
 	return l.merge(key, &a) && len(l.pending)%batchSize == 0
 }
 
-// merge adds an access to the pending access with the same key. It reports whether the access is a
-// new entry. Callers hold mu.
+// merge adds an access to the pending access with the same key, or as a new entry if there is room.
+// It reports whether it has added an entry. Callers hold mu.
 func (l *accessLog) merge(key accessKey, a *Access) (added bool) {
 	if l.pending == nil {
 		l.pending = make(map[accessKey]*Access)
@@ -173,7 +173,7 @@ func networkOf(address string) string {
 // FlushAccesses writes the pending accesses. If it fails, it keeps them. Call it every few seconds,
 // and before the process ends.
 func (r *Recordings) FlushAccesses(ctx context.Context) error {
-	r.accesses.writing.Lock() // the caller may read what another call is writing
+	r.accesses.writing.Lock() // wait for another call, because the caller may read what it writes
 	defer r.accesses.writing.Unlock()
 	taken := r.accesses.take()
 	if len(taken) == 0 {

@@ -133,7 +133,7 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 		return nil
 	}
 	rec.Status = Stopped
-	if err := r.follow(context.WithoutCancel(ctx), rec); err != nil { // it stops when the call ends
+	if err := r.follow(context.WithoutCancel(ctx), rec); err != nil { // then it stops only when the call ends
 		r.c.Log.ErrorContext(ctx, "stopping the recorder of a deleted recording", "id", rec.ID, "error", err)
 	}
 	return nil
@@ -149,11 +149,11 @@ func (r *Recordings) delete(ctx context.Context, projectID, sid string) error {
 	return r.removeMedia(ctx, key)
 }
 
-// A Removal describes when and why a recording is deleted.
+// A Removal describes when and why a recording is deleted, and under which condition.
 type Removal struct {
 	At        time.Time
-	Why       string    // such as "retention"; "" if somebody deletes it
-	Unchanged time.Time // when the recording was last changed; zero permits any change
+	Why       string    // such as "retention"; "" if the deletion was requested
+	Unchanged time.Time // do not delete a recording that has changed since; zero means no condition
 }
 
 // removeMedia removes the media with this key, unless another recording has the same key. It

@@ -212,9 +212,9 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 	return sum, err
 }
 
-// Apply deletes the recordings of all projects whose time has expired. If a recording changes in
-// the meantime, Apply leaves it to the next run. If media cannot be removed, Apply continues with the
-// other recordings, and returns the first such error. Sweep removes the media later.
+// Apply deletes the recordings whose time has expired, in all projects. If a recording changes in the
+// meantime, Apply leaves it to the next run. If media cannot be removed, Apply continues with the other
+// recordings, and returns the first such error. Sweep removes the media later.
 func (r Retention) Apply(ctx context.Context) error {
 	rules, err := r.c.Store.ListRules(ctx, "")
 	if err != nil {

@@ -267,8 +267,8 @@ func TestCallbackOfAbsent(t *testing.T) {
 	}
 }
 
-// TestCallbackAfterLongStop shows that a callback for the event absent is sent even if no server was
-// running for days when the wait for the media ended.
+// TestCallbackAfterLongStop shows that a callback for the event absent is sent even if the wait for the
+// media ended days ago, while no server was running.
 func TestCallbackAfterLongStop(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)

@@ -75,7 +75,7 @@ func parseDate(text string) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-// namedZones are the zones with names that mean an offset (RFC 2822, section 4.3).
+// namedZones maps the names of zones to their offsets (RFC 2822, section 4.3).
 var namedZones = map[string]string{
 	"EDT": "-0400",
 	"EST": "-0500",
@@ -87,7 +87,7 @@ var namedZones = map[string]string{
 	"PST": "-0800",
 }
 
-// withNumericZone replaces the name of a zone at the end of a date by its offset. Other names count
+// withNumericZone replaces the name of a zone at the end of a date with its offset. Unknown names count
 // as UTC, as section 4.3 recommends. Package time knows only the names of this machine's own zone.
 func withNumericZone(date string) string {
 	date = strings.TrimSpace(date)
