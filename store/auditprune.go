@@ -31,7 +31,7 @@ func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	}
 }
 
-// pruneLanes prunes all lanes, which it verifies with a key.
+// pruneLanes verifies all lanes with the key, and prunes them.
 func (s *Audit) pruneLanes(ctx context.Context, key *audit.Key, before time.Time) error {
 	spans, err := s.read().auditSpans(ctx)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestPruneBrokenAudit(t *testing.T) {
 }
 
 // TestPruneAuditAfterRotation shows that a process can prune the audit trail after another process has
-// replaced the master key, even in the middle of it. The trail can be verified afterwards.
+// replaced the master key, even while the trail is being pruned. The trail can be verified afterwards.
 func TestPruneAuditAfterRotation(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		masters := [][]byte{make([]byte, 32), bytes.Repeat([]byte("1"), 32)}

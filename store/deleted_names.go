@@ -63,9 +63,8 @@ func keptSubscriber(ctx context.Context, t tx, projectID, id string) (sub fabric
 	return sub, nil
 }
 
-// eraseNames deletes the kept name of the subscriber, if it was deleted before. It also clears the
-// names of deleted subscribers with the same email, but keeps their ids, so that they can be erased,
-// too.
+// eraseNames deletes the kept name of a subscriber that was already deleted. It also clears the names
+// of deleted subscribers with the same email, but keeps their ids, so that they can be erased, too.
 func (e *erasure) eraseNames(ctx context.Context) error {
 	res, err := e.tx.Exec(ctx, `DELETE FROM deleted_names WHERE project_id = $2 AND id = $1`, e.id, e.projectID)
 	deleted, err := countChanged(res, err, "names")

@@ -50,7 +50,7 @@ func (s *Subscribers) EraseSubscriber(
 }
 
 // newErasure locks the subscriber and reads what is needed to find its data. If the subscriber was
-// deleted before, the erasure has only the name that was kept of it.
+// already deleted, only its kept name is left to find the data.
 func newErasure(
 	ctx context.Context, t tx, projectID string, by fabric.Eraser, now time.Time,
 ) (*erasure, error) {
@@ -204,9 +204,9 @@ func (e *erasure) deleteDeliveries(ctx context.Context, subject string) error {
 	return nil
 }
 
-// anonymizeDeliveries removes the subscriber's profile from the deliveries about it that remain, which
-// report an earlier deletion of the subscriber. It also removes the responses of receivers, which
-// may contain anything.
+// anonymizeDeliveries removes the subscriber's profile from the remaining deliveries about it. These
+// report an earlier deletion of the subscriber. It also removes the responses of receivers, which may
+// contain anything.
 func (e *erasure) anonymizeDeliveries(ctx context.Context) error {
 	const remaining = ` WHERE subject = $1 AND NOT EXISTS (SELECT 1 FROM webhooks w
 		WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`

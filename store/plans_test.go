@@ -135,8 +135,8 @@ func TestGoneWebhooksPlan(t *testing.T) {
 	})
 }
 
-// TestManyDeliveries shows that the deliveries of a deleted webhook are deleted in short transactions,
-// since one statement for all of them could exceed the time limit.
+// TestManyDeliveries shows that the deliveries of a deleted webhook are deleted in short transactions.
+// One statement for all of them could exceed the time limit.
 func TestManyDeliveries(t *testing.T) {
 	c := Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute}
 	s, _, _ := grantRows(t, c)

@@ -26,8 +26,8 @@ var recordingFilterTable = table[operator.RecordingFilter]{
 }
 
 // SaveRecordingFilter inserts a filter. It replaces the operator's filter of the project with the
-// same name, if there is one. If the operator already has the maximum number of other filters of
-// the project, which is limit, the error is problem.Invalid.
+// same name, if there is one. If the operator already has limit other filters of the project, the
+// error is problem.Invalid.
 func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.RecordingFilter, limit int) error {
 	// The name of a filter may be the name of a subscriber, so events do not contain it. The audit
 	// trail is never erased.

@@ -24,9 +24,8 @@ var ruleTable = table[recordings.Rule]{
 	},
 }
 
-// AddRule inserts a retention rule. If the project already has this many rules (limit), the error is
-// problem.Invalid. If it has a rule with the same tag and subscriber, the error is
-// problem.Conflict.
+// AddRule inserts a retention rule. If the project already has limit rules, the error is
+// problem.Invalid. If it has a rule with the same tag and subscriber, the error is problem.Conflict.
 func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, limit int) error {
 	e := audit.Of("retention_rule.created", u.ProjectID, "retention rule", u.ID).With(
 		"tag", u.Tag, "subscriber", u.SubscriberID, "days", strconv.Itoa(u.Days))

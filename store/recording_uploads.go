@@ -298,20 +298,21 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 	return true, nil
 }
 
-// longestRun limits how long a recording waits for a call that seems to run. No recorder keeps a
-// longer call. The record of a call can seem to run forever if no server that carries calls is left.
+// longestRun limits how long a recording waits while its call seems to run. No recorder keeps a longer
+// call. According to its record, a call runs forever if no server is left that could end it.
 const longestRun = 30 * 24 * time.Hour
 
 // stillRuns is the condition that a call or room session of this installation is running, or that it
-// ended so recently that its recorder may still deliver the media. The wait of a recording is the
-// time from its last change to waits.
+// ended so recently that its recorder may still deliver the media. A recording waits for the time from
+// updated to waits.
 const stillRuns = `EXISTS (SELECT 1 FROM %[1]s WHERE %[1]s.project_id = recordings.project_id
 	AND %[1]s.%[2]s = recordings.%[3]s
 	AND (%[1]s.ended = 0 OR %[1]s.ended + recordings.waits - recordings.updated > $3))`
 
 // GiveUpRecordings marks recordings as absent if their media should have arrived before the given
-// time. It also queues their status for their callbacks. A recording of a call or room session on
-// this installation waits at least until its call or session has ended.
+// time. It also queues their status for their callbacks. A recording of a call or room session on this
+// installation waits at least until the call or session has ended. This extends its wait by at most
+// longestRun.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
 	call := fmt.Sprintf(stillRuns, "calls", "call_id", "call_sid")
 	session := fmt.Sprintf(stillRuns, "room_sessions", "id", "conference_sid")
@@ -327,7 +328,7 @@ func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) erro
 		}
 		for _, r := range given {
 			// If no server was running for days, the wait ended long ago. The delivery begins to
-			// wait only now, so that it is not given up before it was ever sent.
+			// wait only now, so that it is not given up before its first attempt.
 			if err := t.recordings().queueCallback(ctx, r, until); err != nil {
 				return err
 			}

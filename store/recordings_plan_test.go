@@ -247,7 +247,7 @@ func TestStoredPlan(t *testing.T) {
 	}
 }
 
-// TestUsagePlan shows that the usage of a project is added up, on SQLite from an index alone.
+// TestUsagePlan shows that the usage of a project is added up. On SQLite, the query reads only an index.
 func TestUsagePlan(t *testing.T) { EachDatabase(t, testUsagePlan) }
 
 func testUsagePlan(t *testing.T, c Config) {

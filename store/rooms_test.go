@@ -166,7 +166,7 @@ func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 	}
 }
 
-// An interruptedDB calls before when a change without a transaction begins, once.
+// An interruptedDB calls before once, when a change without a transaction begins.
 type interruptedDB struct {
 	database.DB
 	before func()

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A searchKey is a value of subscribers by whose beginning they are s. It has an index.
+// A searchKey is an indexed value of subscribers. A search finds subscribers by its beginning.
 type searchKey struct {
 	expression string   // the SQL expression of the value, as in the index
 	order      []string // the columns of the index; ids follow columns that are not unique in a project
@@ -24,8 +24,8 @@ type searchKey struct {
 // The expressions of indexes. Queries must repeat them literally.
 //
 // SQL has no function that finds the last @ or space in a text. Therefore, REPLACE returns all other
-// characters of the text, and RTRIM removes these from its end. What remains ends with the last @ or
-// space, and SUBSTR returns the characters after it.
+// characters of the text, and RTRIM removes these characters from the end of the text. The result ends
+// with the last @ or space, and SUBSTR returns the characters after it.
 const (
 	fullName      = `LOWER(first_name || ' ' || last_name)`
 	lastNameFirst = `LOWER(last_name || ' ' || first_name)`
@@ -182,9 +182,8 @@ type search struct {
 // searched only as a whole.
 const maxWords = 5
 
-// newSearch returns the search for a text as a whole, and by its words in any order. For the search
-// by words, the subscribers that match the rarest word are read, and those that match all words are
-// s.
+// newSearch returns the search for a text as a whole, and by its words in any order. The search by
+// words reads the subscribers that match the rarest word, and finds those that match all words.
 func newSearch(text string) search {
 	s := search{terms: termsOf(text, false)}
 	words := strings.Fields(text)

@@ -258,8 +258,8 @@ func (f finder) where(by searchTerm) (w where) {
 	return w
 }
 
-// rows returns the first n rows that fulfill the conditions w, in the given order or, backward, in
-// reverse order.
+// rows returns the first n rows that fulfill the conditions w, in the given order. If dir is backward,
+// the order is reversed.
 func (f finder) rows(ctx context.Context, w where, order []string, n int, dir direction) ([]fabric.Subscriber, error) {
 	sort := " ASC"
 	if dir == backward {

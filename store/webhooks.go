@@ -56,8 +56,8 @@ func (r *rest) Scan(src any) error {
 
 func (r *rest) value() (any, error) { return micros(time.Time(*r)), nil }
 
-// CreateWebhook inserts a webhook, unless its project already has the maximum number of webhooks
-// (limit).
+// CreateWebhook inserts a webhook. If its project already has limit webhooks, the error is
+// problem.Invalid.
 func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, limit int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
 		// Concurrent changes that add a webhook to the same project wait here for one another, so
