@@ -79,7 +79,7 @@ func TestFactorsInChromium(t *testing.T) {
 	p := n.NewProject(t)
 	sub := p.NewSubscriber(t)
 	account, out := p.Issuer()+"account?project="+p.ID, p.Issuer()+"logout"
-	b := completeTab(t) // only this one copies to the clipboard
+	b := completeTab(t) // only the complete build can copy to the clipboard
 	signOut := func() {
 		t.Helper()
 		b.do(goTo(out))
