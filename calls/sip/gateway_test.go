@@ -313,8 +313,8 @@ func TestCallFromGateway(t *testing.T) {
 	}
 }
 
-// TestNumbersInURIs shows that a gateway may name phone numbers in tel URIs, also local numbers with
-// their prefix, and may escape the plus sign.
+// TestNumbersInURIs shows that a gateway may name phone numbers in tel URIs, including local numbers with
+// their prefix. It may also escape the plus sign.
 func TestNumbersInURIs(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})

@@ -27,8 +27,8 @@ type flow struct {
 	tcp    *stream
 	remote netip.AddrPort // where messages are sent
 
-	// sentFrom is the source of a request whose responses go to another port of the same address. The
-	// request names that port, so the port proves nothing about its sender. Otherwise, it is zero.
+	// sentFrom is the source of a request whose responses go to a different port of the same address, or
+	// zero. The request itself names that port, so the port does not prove who sent the request.
 	sentFrom netip.AddrPort
 }
 
