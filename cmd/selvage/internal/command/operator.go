@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// operatorView shows an operator in tables, in detail and as JSON.
 var operatorView = cli.View[operator.Operator]{
 	ID: func(o operator.Operator) string { return o.ID },
 	JSON: func(o operator.Operator) any {
@@ -23,7 +24,7 @@ var operatorView = cli.View[operator.Operator]{
 		}
 		roles := make([]role, len(o.Roles))
 		for i, m := range o.Roles {
-			roles[i] = role{m.Role, m.ProjectID}
+			roles[i] = role{Role: m.Role, ProjectID: m.ProjectID}
 		}
 
 		return struct {
@@ -89,15 +90,29 @@ func (c operatorCommands) command() *cobra.Command {
 			return page.Every(ctx, a.Operators.List)
 		},
 	}
+
 	create := n.command("create", "Create an operator", c.createOperator)
+	addOperatorName(create)
+	addOperatorEmail(create)
+	addOperatorRoles(create)
+	addPasswordStdin(create)
+
 	ls := n.listCommand("list", "List operators")
 	show := n.showCommand("show EMAIL", "Show an operator, by email or id")
+
 	update := n.command("update EMAIL", "Update an operator: only the given flags change it",
 		updateOperator)
-	disable := n.command("disable EMAIL", "Disable an operator and end their sessions", setDisabled(true))
-	enable := n.command("enable EMAIL", "Enable a disabled operator", setDisabled(false))
+	addOperatorName(update)
+	addOperatorRoles(update)
+
+	disable := n.command("disable EMAIL", "Disable an operator and end their sessions", disableOperator)
+	enable := n.command("enable EMAIL", "Enable a disabled operator", enableOperator)
+
 	reset := cli.Command("reset-password EMAIL",
 		"Set an operator's password, typed or from stdin, or print a link to set it", c.with(c.resetPassword))
+	addPasswordStdin(reset)
+	reset.Flags().Bool("link", false, "print a link with which they set their password themselves")
+
 	remove := n.deleteCommand("delete EMAIL", "Delete an operator",
 		func(o operator.Operator) (what, name string) {
 			return "This deletes the operator " + o.Email + ".", o.Email
@@ -106,29 +121,28 @@ func (c operatorCommands) command() *cobra.Command {
 
 	cmd := cli.Noun("operator", "Operators: the people who run this installation", create, ls, show, update,
 		disable, enable, reset, remove)
-	setup := c.setupLinkCommand()
-	cmd.AddCommand(setup)
+	cmd.AddCommand(c.setupLinkCommand())
 	cmd.AddCommand(c.invitationCommands()...)
-	addOperatorFlags(create, update, setup, reset)
 	return cmd
 }
 
-// addOperatorFlags adds flags to the commands that set fields of an operator.
-func addOperatorFlags(create, update, setup, reset *cobra.Command) {
-	for _, cmd := range []*cobra.Command{create, update} {
-		cmd.Flags().String("name", "", "`name` of the operator")
-	}
-	for _, cmd := range []*cobra.Command{create, setup} {
-		cmd.Flags().String("email", "", "email `address` of the operator")
-	}
-	for _, cmd := range []*cobra.Command{create, update, setup} {
-		cmd.Flags().StringSlice("role", nil, "`role`: owner, admin or viewer everywhere, or followed by @ and the id "+
-			"of one project, such as viewer@ID; repeatable")
-	}
-	for _, cmd := range []*cobra.Command{create, reset} {
-		cmd.Flags().Bool("password-stdin", false, "read the password from stdin")
-	}
-	reset.Flags().Bool("link", false, "print a link with which they set their password themselves")
+func addOperatorName(cmd *cobra.Command) {
+	cmd.Flags().String("name", "", "`name` of the operator")
+}
+
+func addOperatorEmail(cmd *cobra.Command) {
+	cmd.Flags().String("email", "", "email `address` of the operator")
+}
+
+// addOperatorRoles adds the flag --role; see flagRoles.
+func addOperatorRoles(cmd *cobra.Command) {
+	cmd.Flags().StringSlice("role", nil, "`role`: owner, admin or viewer everywhere, or followed by @ and the id "+
+		"of one project, such as viewer@ID; repeatable")
+}
+
+// addPasswordStdin adds the flag --password-stdin, which ReadPassword reads.
+func addPasswordStdin(cmd *cobra.Command) {
+	cmd.Flags().Bool("password-stdin", false, "read the password from stdin")
 }
 
 // flagRoles returns the roles of --role, or nil if the flag is not set.
@@ -138,7 +152,9 @@ func flagRoles(cmd *cobra.Command) ([]operator.Membership, error) {
 		return nil, nil
 	}
 
-	roles := []operator.Membership{}
+	// An empty --role returns an empty slice, which an update refuses. With nil, the update would
+	// leave the roles unchanged.
+	roles := make([]operator.Membership, 0, len(*given))
 	for _, text := range *given {
 		name, projectID, _ := strings.Cut(text, "@")
 		role, ok := operator.ParseRole(name)
@@ -162,7 +178,7 @@ func (c operatorCommands) createOperator(
 		return operator.Operator{}, err
 	}
 
-	password, err := c.ReadPassword(cmd, true)
+	password, err := c.ReadPassword(cmd, true /* prompt */)
 	if err != nil {
 		return operator.Operator{}, err
 	}
@@ -175,35 +191,44 @@ func (c operatorCommands) createOperator(
 	})
 }
 
+// keepNoSession is the session that Operators.Update keeps if a change ends an operator's sessions:
+// none, because a command does not run in a session.
+const keepNoSession = ""
+
 func updateOperator(ctx context.Context, a *app, cmd *cobra.Command, args []string) (operator.Operator, error) {
 	roles, err := flagRoles(cmd)
 	if err != nil {
 		return operator.Operator{}, err
 	}
-	return a.Operators.Update(ctx, args[0], operator.Input{Name: cli.Text(cmd, "name"), Roles: roles}, "")
+	return a.Operators.Update(ctx, args[0], operator.Input{
+		Name:  cli.Text(cmd, "name"),
+		Roles: roles,
+	}, keepNoSession)
 }
 
-// setDisabled returns the function of the command disable or enable.
-func setDisabled(disabled bool) func(context.Context, *app, *cobra.Command, []string) (operator.Operator, error) {
-	return func(ctx context.Context, a *app, _ *cobra.Command, args []string) (operator.Operator, error) {
-		return a.Operators.Update(ctx, args[0], operator.Input{Disabled: &disabled}, "")
-	}
+func disableOperator(ctx context.Context, a *app, _ *cobra.Command, args []string) (operator.Operator, error) {
+	disabled := true
+	return a.Operators.Update(ctx, args[0], operator.Input{Disabled: &disabled}, keepNoSession)
+}
+
+func enableOperator(ctx context.Context, a *app, _ *cobra.Command, args []string) (operator.Operator, error) {
+	disabled := false
+	return a.Operators.Update(ctx, args[0], operator.Input{Disabled: &disabled}, keepNoSession)
 }
 
 // resetPassword sets the password of an operator, or prints a link with which they set it.
 func (c operatorCommands) resetPassword(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	id := args[0]
 	if link, _ := cmd.Flags().GetBool("link"); link {
-		l, token, err := a.Operators.Recover(ctx, args[0], "")
-		if err != nil {
-			return err
-		}
-		return cli.Show(c.Env, setupLinkView, setupLink{l, a.SetupURL(token)})
+		return c.recoverOperator(ctx, a, id)
 	}
 
-	if _, err := a.Operators.Find(ctx, args[0]); err != nil {
-		return err // fail before the user types a password
+	// Report an unknown operator before the user types a password.
+	_, err := a.Operators.Find(ctx, id)
+	if err != nil {
+		return err
 	}
-	password, err := c.ReadPassword(cmd, true)
+	password, err := c.ReadPassword(cmd, true /* prompt */)
 	if err != nil {
 		return err
 	}
@@ -211,11 +236,20 @@ func (c operatorCommands) resetPassword(ctx context.Context, a *app, cmd *cobra.
 		return problem.Missing("password")
 	}
 
-	o, err := a.Operators.Update(ctx, args[0], operator.Input{Password: password}, "")
+	o, err := a.Operators.Update(ctx, id, operator.Input{Password: password}, keepNoSession)
 	if err != nil {
 		return err
 	}
 	return cli.Show(c.Env, operatorView, o)
+}
+
+// recoverOperator prints a link with which an operator sets a new password.
+func (c operatorCommands) recoverOperator(ctx context.Context, a *app, id string) error {
+	link, token, err := a.Operators.Recover(ctx, id, byCommandLine)
+	if err != nil {
+		return err
+	}
+	return cli.Show(c.Env, setupLinkView, setupLink{Link: link, url: a.SetupURL(token)})
 }
 
 func (c operatorCommands) deleteOperator(ctx context.Context, a *app, o operator.Operator) error {

@@ -37,9 +37,16 @@ var setupLinkView = cli.View[setupLink]{
 // setupLinkCommand returns the command that prints a link for a new operator.
 func (c operatorCommands) setupLinkCommand() *cobra.Command {
 	n := noun[setupLink]{commands: c.commands, view: setupLinkView}
-	return n.command("setup-link",
+	setup := n.command("setup-link",
 		"Print a link that creates an operator; it can be used once and expires in a day", createSetupLink)
+	addOperatorEmail(setup)
+	addOperatorRoles(setup)
+	return setup
 }
+
+// byCommandLine is the creator of links that are created by commands. Other links are created by an
+// operator.
+const byCommandLine = ""
 
 func createSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (setupLink, error) {
 	roles, err := flagRoles(cmd)
@@ -55,11 +62,11 @@ func createSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ []string
 	}
 
 	email, _ := cmd.Flags().GetString("email")
-	l, token, err := a.Operators.Invite(ctx, email, roles[0], "")
+	l, token, err := a.Operators.Invite(ctx, email, roles[0], byCommandLine)
 	if err != nil {
 		return setupLink{}, err
 	}
-	return setupLink{l, a.SetupURL(token)}, nil
+	return setupLink{Link: l, url: a.SetupURL(token)}, nil
 }
 
 // invitedBy names the creator of an invitation.
@@ -113,11 +120,11 @@ func (c operatorCommands) invitationCommands() []*cobra.Command {
 		n.listCommand("invitations", "List pending invitations"),
 		links.command("renew ID", "Replace the link of an invitation; the old link stops working",
 			func(ctx context.Context, a *app, _ *cobra.Command, args []string) (setupLink, error) {
-				l, token, err := a.Operators.Renew(ctx, args[0], "")
+				l, token, err := a.Operators.Renew(ctx, args[0], byCommandLine)
 				if err != nil {
 					return setupLink{}, err
 				}
-				return setupLink{l, a.SetupURL(token)}, nil
+				return setupLink{Link: l, url: a.SetupURL(token)}, nil
 			}),
 		n.command("withdraw ID", "Withdraw an invitation; its link stops working",
 			func(ctx context.Context, a *app, _ *cobra.Command, args []string) (operator.Link, error) {
