@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,6 +131,17 @@ func formatRegistration(c client) string {
 		return "itself, without a token"
 	}
 	return "itself, with the token " + c.RegisteredBy
+}
+
+// shortGrants returns the names that flags and tables use for grants. JSON uses their full names.
+func shortGrants(grants []string) []string {
+	short := slices.Clone(grants)
+	for i, g := range short {
+		if g == idp.GrantDevice {
+			short[i] = idp.ShortDevice
+		}
+	}
+	return short
 }
 
 // formatTokens describes a client's access tokens: their format, and whether they are bound to a
