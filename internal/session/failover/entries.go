@@ -8,7 +8,28 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Put sets the value of a key.
+// This file contains the operations of a Store. They follow these rules; the package comment gives
+// the reasons.
+//
+//   - An era is a period in which the primary is in use (up), or in which it is not. Each operation
+//     reads the era first. A failure counts against the primary only if the era is still the same.
+//   - The primary answered if it returned any result that session.Store defines. NotFound and
+//     Conflict are answers, too. Any other error is a failure, unless the caller's context is done.
+//   - The functions named …Kept work on the fallback, which keeps entries from outages.
+//   - A mark is an entry of the fallback whose value is the variable deleted. It means that the key
+//     was deleted or taken, even if the primary still has it. If getKept finds a mark, found is
+//     true and err is problem.NotFound.
+//   - While the fallback lingers, it may hold entries that are newer than those of the primary, so
+//     it is asked first. Otherwise, it is asked only if the primary failed or does not have the
+//     entry.
+//   - An entry that is written to the fallback expires before the lingering ends: linger extends
+//     the lingering, or swapKept shortens the lifetime. A mark lives for s.longest, the longest
+//     lifetime of any entry, so that it outlives the primary's copy.
+//   - An error of the fallback is returned to the caller. A failure of the primary is not: if the
+//     fallback does not have the entry either, the error is problem.NotFound.
+
+// Put sets the value of a key in the primary, and removes the copy in the fallback. If the primary
+// does not answer, Put sets the value in the fallback instead.
 func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -17,7 +38,8 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 
 	if era, up := s.up(); up {
 		err := s.primary.Put(ctx, key, value, ttl)
-		if s.recordResult(ctx, era, err) {
+		answered := s.recordResult(ctx, era, err)
+		if answered {
 			if err != nil {
 				return err
 			}
@@ -29,7 +51,8 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 	return s.recordFallback(s.fallback.Put(ctx, key, value, ttl))
 }
 
-// Get returns the value of a key.
+// Get returns the value of a key. Unlike the operations that change something, it tries the primary
+// again after a failure.
 func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -38,28 +61,31 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 	era, up := s.up()
 	fallbackFirst := s.asksFallbackFirst(up)
 	if fallbackFirst {
-		value, found, err := s.getKept(ctx, key)
-		if found || err != nil || !up {
-			return value, orAbsent(key, found, err)
+		kept, found, keptErr := s.getKept(ctx, key)
+		isLast := !up
+		if fallbackDecides(found, keptErr, isLast) {
+			return kept, orAbsent(key, found, keptErr)
 		}
 	}
 
 	value, err := s.primary.Get(ctx, key)
 	answered := s.recordResult(ctx, era, err)
-	if answered && (fallbackFirst || !isAbsent(err)) {
+	if primaryDecides(answered, err, fallbackFirst) {
 		return value, err
 	}
 
 	if !fallbackFirst {
-		value, found, err := s.getKept(ctx, key)
-		if found || err != nil || answered {
-			return value, orAbsent(key, found, err)
+		kept, found, keptErr := s.getKept(ctx, key)
+		isLast := answered // if the primary failed, it is asked again
+		if fallbackDecides(found, keptErr, isLast) {
+			return kept, orAbsent(key, found, keptErr)
 		}
 	}
 
 	// The primary failed, and the fallback does not have the entry. If the failure was brief, the
 	// primary may have it.
-	if current, _ := s.up(); current != era {
+	current, _ := s.up()
+	if current != era {
 		return nil, problem.NoSuch(key.Kind)
 	}
 	value, err = s.primary.Get(ctx, key)
@@ -70,7 +96,9 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 	return value, err
 }
 
-// Take returns the value of a key and deletes it.
+// Take returns the value of a key and deletes it. If the fallback has the entry, Take marks it as
+// deleted there. If the primary fails, Take does not try again, because the primary may have run
+// it.
 func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -79,26 +107,28 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 	era, up := s.up()
 	fallbackFirst := s.asksFallbackFirst(up)
 	if fallbackFirst {
-		value, found, err := s.takeKept(ctx, key)
-		if found || err != nil || !up {
-			return value, orAbsent(key, found, err)
+		kept, found, keptErr := s.takeKept(ctx, key)
+		isLast := !up
+		if fallbackDecides(found, keptErr, isLast) {
+			return kept, orAbsent(key, found, keptErr)
 		}
 	}
 
 	value, err := s.primary.Take(ctx, key)
 	answered := s.recordResult(ctx, era, err)
-	if answered && (fallbackFirst || !isAbsent(err)) {
+	if primaryDecides(answered, err, fallbackFirst) {
 		return value, err
 	}
 
 	if fallbackFirst {
 		return nil, problem.NoSuch(key.Kind)
 	}
-	value, found, err := s.takeKept(ctx, key)
-	return value, orAbsent(key, found, err)
+	kept, found, keptErr := s.takeKept(ctx, key)
+	return kept, orAbsent(key, found, keptErr)
 }
 
-// Add sets the value of a key that does not exist.
+// Add sets the value of a key that does not exist. If the key is marked as deleted in the fallback,
+// or the primary does not answer, Add sets the value in the fallback.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -110,12 +140,12 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	}
 
 	if s.lingers() {
-		_, found, err := s.getKept(ctx, key)
-		if found && isAbsent(err) { // it was deleted in the fallback, so the primary's copy is outdated
+		_, found, keptErr := s.getKept(ctx, key)
+		if isMark(found, keptErr) { // the primary's copy is outdated
 			return s.addKept(ctx, key, value, ttl)
 		}
-		if err != nil {
-			return err
+		if keptErr != nil {
+			return keptErr
 		}
 		if found {
 			return errConflict()
@@ -130,51 +160,59 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	return err
 }
 
-// CompareAndSwap replaces the value of a key with new if the value equals old.
+// CompareAndSwap replaces the value of a key with new if the value equals old. If the fallback
+// lingers and has a copy, only this copy is replaced.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.recordLifetime(ttl)
 
-	swapInFallback := func() (found bool, err error) {
-		_, found, err = s.getKept(ctx, key)
-		if !found || err != nil {
-			return found, err
-		}
-		return true, s.swapKept(ctx, key, old, new, ttl)
-	}
-
 	era, up := s.up()
 	fallbackFirst := s.asksFallbackFirst(up)
 	if fallbackFirst {
-		found, err := swapInFallback()
-		if found || err != nil || !up {
-			return orAbsent(key, found, err)
+		found, keptErr := s.swapIfKept(ctx, key, old, new, ttl)
+		isLast := !up
+		if fallbackDecides(found, keptErr, isLast) {
+			return orAbsent(key, found, keptErr)
 		}
 	}
 
 	err := s.primary.CompareAndSwap(ctx, key, old, new, ttl)
 	answered := s.recordResult(ctx, era, err)
-	if answered && (fallbackFirst || !isAbsent(err)) {
+	if primaryDecides(answered, err, fallbackFirst) {
 		return err
 	}
 
 	if fallbackFirst {
 		return problem.NoSuch(key.Kind)
 	}
-	found, err := swapInFallback()
-	return orAbsent(key, found, err)
+	found, keptErr := s.swapIfKept(ctx, key, old, new, ttl)
+	return orAbsent(key, found, keptErr)
 }
 
-// Delete removes a key.
+// swapIfKept replaces the value of a key in the fallback, if the fallback has an entry that is not
+// marked as deleted.
+func (s *Store) swapIfKept(
+	ctx context.Context, key session.Key, old, new []byte, ttl time.Duration,
+) (found bool, err error) {
+	_, found, err = s.getKept(ctx, key)
+	if !found || err != nil {
+		return found, err
+	}
+	return true, s.swapKept(ctx, key, old, new, ttl)
+}
+
+// Delete removes a key from the primary, and its copy from the fallback. If the primary does not
+// answer, Delete marks the key as deleted in the fallback, because the primary may have a copy.
 func (s *Store) Delete(ctx context.Context, key session.Key) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if era, up := s.up(); up {
 		err := s.primary.Delete(ctx, key)
-		if s.recordResult(ctx, era, err) {
+		answered := s.recordResult(ctx, era, err)
+		if answered {
 			if err != nil {
 				return err
 			}
@@ -187,7 +225,8 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 	return s.recordFallback(s.fallback.Put(ctx, key, deleted, longest))
 }
 
-// Incr adds one to a counter.
+// Incr adds one to a counter. While the primary is unavailable, the fallback has a counter of its
+// own. Afterwards, the primary's counter continues.
 func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -199,12 +238,15 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 			return 0, err
 		}
 		sum, err := s.primary.Incr(ctx, key, ttl)
-		if s.recordResult(ctx, era, err) {
+		answered := s.recordResult(ctx, era, err)
+		if answered {
 			return sum, err
 		}
 	}
 
-	// If the counter was deleted, it starts over with its own lifetime.
+	// If the counter is marked as deleted, it starts over with its own lifetime. Without a mark,
+	// the swap changes nothing and fails. If it fails because the fallback is unavailable, so does
+	// Incr.
 	_ = s.swapKept(ctx, key, deleted, nil, ttl)
 	sum, err := s.fallback.Incr(ctx, key, ttl)
 	return sum, s.recordFallback(err)
@@ -218,7 +260,8 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	}
 	if era, up := s.up(); up {
 		wait, err := s.primary.Allow(ctx, key, rate, n)
-		if s.recordResult(ctx, era, err) {
+		answered := s.recordResult(ctx, era, err)
+		if answered {
 			return wait, err
 		}
 	}
@@ -233,8 +276,7 @@ func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) er
 	}
 
 	_, found, err := s.getKept(ctx, key)
-	isMarked := found && isAbsent(err)
-	if !isMarked {
+	if !isMark(found, err) {
 		return err
 	}
 
@@ -249,6 +291,26 @@ func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) er
 // asksFallbackFirst reports whether to ask the fallback before the primary: while the primary is
 // unavailable, or while the fallback may still hold entries from an outage.
 func (s *Store) asksFallbackFirst(up bool) bool { return !up || s.lingers() }
+
+// fallbackDecides reports whether the result of the fallback is the result of the operation. This
+// is the case if the fallback has an entry or a mark, or if it failed, because the primary's copy
+// could then be outdated. isLast means that the primary is not asked afterwards.
+func fallbackDecides(found bool, err error, isLast bool) bool {
+	return found || err != nil || isLast
+}
+
+// primaryDecides reports whether the result of the primary is the result of the operation. This is
+// the case if the primary answered, unless it does not have the entry and the fallback has not been
+// asked yet.
+func primaryDecides(answered bool, err error, fallbackWasAsked bool) bool {
+	if !answered {
+		return false
+	}
+	return fallbackWasAsked || !isAbsent(err)
+}
+
+// isMark reports whether a result of getKept means that the key is marked as deleted.
+func isMark(found bool, err error) bool { return found && isAbsent(err) }
 
 // orAbsent returns err if it is not nil. Otherwise it returns problem.NotFound unless the entry was
 // found.
