@@ -16,14 +16,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A sipLine sends SIP requests over UDP.
+// realm is the realm in which phones authenticate.
+const realm = "selvage"
+
+// A sipLine sends SIP requests over UDP (RFC 3261).
 type sipLine struct {
 	t    *testing.T
 	conn net.Conn
-	n    int
+	sent int // number of requests that were sent
 }
 
-// newSIPLine connects to the server's SIP port.
+// newSIPLine connects to the SIP port of a server. The server writes its address to run.json, such
+// as "127.0.0.1:5060".
 func newSIPLine(t *testing.T, s *harness.Server) *sipLine {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.Data, "run.json"))
@@ -38,76 +42,134 @@ func newSIPLine(t *testing.T, s *harness.Server) *sipLine {
 		t.Fatalf("run.json names no SIP port: %v %s", err, raw)
 	}
 
-	conn, err := net.Dial("udp", run.SIP[strings.LastIndex(run.SIP, "/")+1:])
+	conn, err := net.Dial("udp", run.SIP)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() }) // all reads have ended
+	t.Cleanup(func() { _ = conn.Close() }) // an error could not lose any data
 	return &sipLine{t: t, conn: conn}
 }
 
-// send sends a REGISTER for a user, with an Authorization header unless it is "".
+// send sends a REGISTER for a user. It has an Authorization header unless authorization is "".
 func (l *sipLine) send(user, contact, authorization string) {
 	l.t.Helper()
-	l.n++
-	text := "REGISTER sip:localhost SIP/2.0\r\n" +
-		fmt.Sprintf("Via: SIP/2.0/UDP %s;branch=z9hG4bK%d;rport\r\n", l.conn.LocalAddr(), l.n) +
-		fmt.Sprintf("From: <sip:%s@localhost>;tag=%d\r\nTo: <sip:%s@localhost>\r\n", user, l.n, user) +
-		fmt.Sprintf("Call-ID: canary\r\nCSeq: %d REGISTER\r\nContact: <sip:%s@127.0.0.1>\r\n", l.n, contact)
-	if authorization != "" {
-		text += "Authorization: " + authorization + "\r\n"
+	l.sent++
+	lines := []string{
+		"REGISTER sip:localhost SIP/2.0",
+		fmt.Sprintf("Via: SIP/2.0/UDP %s;branch=z9hG4bK%d;rport", l.conn.LocalAddr(), l.sent),
+		fmt.Sprintf("From: <sip:%s@localhost>;tag=%d", user, l.sent),
+		fmt.Sprintf("To: <sip:%s@localhost>", user),
+		"Call-ID: canary",
+		fmt.Sprintf("CSeq: %d REGISTER", l.sent),
+		fmt.Sprintf("Contact: <sip:%s@127.0.0.1>", contact),
 	}
-	if _, err := l.conn.Write([]byte(text + "Content-Length: 0\r\n\r\n")); err != nil {
+	if authorization != "" {
+		lines = append(lines, "Authorization: "+authorization)
+	}
+	lines = append(lines, "Content-Length: 0", "", "") // an empty line ends the header
+
+	if _, err := l.conn.Write([]byte(strings.Join(lines, "\r\n"))); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
-// receive returns the next response.
+// receive waits for the next response and returns it.
 func (l *sipLine) receive() string {
 	l.t.Helper()
 	if err := l.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		l.t.Fatal(err)
 	}
-	b := make([]byte, 64<<10)
-	n, err := l.conn.Read(b)
+	packet := make([]byte, 64<<10)
+	n, err := l.conn.Read(packet)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return string(b[:n])
+	return string(packet[:n])
 }
 
-var sipNonce = regexp.MustCompile(`nonce="([^"]+)", algorithm=SHA-256`)
+// A digest contains the fields of an Authorization header (RFC 7616, section 3.4).
+type digest struct {
+	username string
+	nonce    string // the server's nonce
+	uri      string
+	response string // proves that the client knows the password
+	count    string // how many requests the client has sent with this nonce
+	cnonce   string // the client's nonce
+}
 
-// register registers a phone with its password (RFC 7616).
+// header returns the value of the header.
+func (d digest) header() string {
+	fields := []string{
+		fmt.Sprintf(`username="%s"`, d.username),
+		fmt.Sprintf(`realm="%s"`, realm),
+		fmt.Sprintf(`nonce="%s"`, d.nonce),
+		fmt.Sprintf(`uri="%s"`, d.uri),
+		fmt.Sprintf(`response="%s"`, d.response),
+		"algorithm=SHA-256",
+		"qop=auth",
+		"nc=" + d.count,
+		fmt.Sprintf(`cnonce="%s"`, d.cnonce),
+	}
+	return "Digest " + strings.Join(fields, ", ")
+}
+
+// sign sets the response for a REGISTER with the given password (RFC 7616, section 3.4.1).
+func (d *digest) sign(password string) {
+	user := hash(d.username, realm, password)
+	request := hash("REGISTER", d.uri)
+	d.response = hash(user, d.nonce, d.count, d.cnonce, "auth", request)
+}
+
+// hash returns the SHA-256 of texts, separated by colons, in hex.
+func hash(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, ":")))
+	return hex.EncodeToString(sum[:])
+}
+
+// offeredNonce matches the nonce in the response to a request without credentials.
+var offeredNonce = regexp.MustCompile(`nonce="([^"]+)", algorithm=SHA-256`)
+
+// register registers a phone with its password.
 func (l *sipLine) register(user, password string) {
 	l.t.Helper()
 	l.send(user, user, "")
-	nonce := sipNonce.FindStringSubmatch(l.receive())
+	nonce := offeredNonce.FindStringSubmatch(l.receive())
 	if nonce == nil {
 		l.t.Fatal("the server sent no nonce")
 	}
 
-	const uri, realm = "sip:localhost", "selvage"
-	sum := func(texts ...string) string {
-		h := sha256.Sum256([]byte(strings.Join(texts, ":")))
-		return hex.EncodeToString(h[:])
+	credentials := digest{
+		username: user,
+		nonce:    nonce[1],
+		uri:      "sip:localhost",
+		count:    "00000001",
+		cnonce:   "c",
 	}
-
-	response := sum(sum(user, realm, password), nonce[1], "00000001", "c", "auth", sum("REGISTER", uri))
-	l.send(user, user, fmt.Sprintf(`Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", `+
-		`algorithm=SHA-256, qop=auth, nc=00000001, cnonce="c"`, user, realm, nonce[1], uri, response))
+	credentials.sign(password)
+	l.send(user, user, credentials.header())
 	if got := l.receive(); !strings.HasPrefix(got, "SIP/2.0 200 ") {
 		l.t.Fatalf("the phone was not registered: %s", got)
 	}
 }
 
-// sprayPhones sends each secret in a SIP request without valid credentials.
+// sprayPhones sends each secret as the user, the contact and the credentials of SIP requests, which
+// the server refuses. It reads no responses: a response may repeat a secret to the phone that sent
+// it, so only what the server stores and logs is searched.
 func (n *nest) sprayPhones(t *testing.T) {
 	t.Helper()
 	l := newSIPLine(t, n.Server)
 	for _, secret := range n.secrets {
-		l.send(secret, secret, fmt.Sprintf(`Digest username="%s", realm="selvage", nonce="%s", uri="sip:%s", `+
-			`response="%s", algorithm=SHA-256, qop=auth, nc=1, cnonce="%s"`, secret, secret, secret, secret, secret))
-		l.send("x", secret, "Basic "+secret)
+		credentials := digest{
+			username: secret,
+			nonce:    secret,
+			uri:      "sip:" + secret,
+			response: secret,
+			count:    "1",
+			cnonce:   secret,
+		}
+		l.send(secret, secret, credentials.header())
+
+		// SIP has no Basic authentication, but a confused phone may try it.
+		l.send("unknown-user", secret, "Basic "+secret)
 	}
 }
