@@ -79,7 +79,7 @@ func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r r
 
 	r.pid, r.operations = cmd.Process.Pid, make(map[string]operation)
 	ours := w.mediaOperations("", w.media, recording)
-	for i, op := range w.mediaOperations(address, "/speech.wav", "nginx") {
+	for i, op := range w.mediaOperations(address, "/speech.wav", nginxServer) {
 		r.operations[ours[i].name] = op
 	}
 	return r

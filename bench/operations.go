@@ -121,8 +121,17 @@ func (w *world) operations(p *harness.Program) []operation {
 	return append(ops, w.mediaOperations(at, w.media, recording)...)
 }
 
-// recording begins the names of selvage's media operations. Those of nginx begin with nginx.
-const recording = "recording"
+// The name of a media operation consists of the name of a server and the part of the file that is
+// read.
+const (
+	recording   = "recording" // selvage
+	nginxServer = "nginx"
+
+	fileHead   = ", HEAD"
+	smallRange = ", 64 KiB range"
+	largeRange = ", 1 MiB range"
+	wholeFile  = ", whole (9.6 MB)"
+)
 
 // mediaOperations returns the operations on a recording of ten minutes, for any server.
 func (w *world) mediaOperations(address, path, who string) []operation {
@@ -133,11 +142,11 @@ func (w *world) mediaOperations(address, path, who string) []operation {
 
 	whole, head := w.get(path), w.request("HEAD", path, "")
 	return []operation{
-		{name: who + ", HEAD", address: address, connections: 8, task: func(int) task { return once(head, 200) }},
-		{name: who + ", 64 KiB range", address: address, connections: 8, task: part(4_000_001, 64<<10)},
-		{name: who + ", 1 MiB range", address: address, connections: 8, task: part(4_000_001, 1<<20)},
+		{name: who + fileHead, address: address, connections: 8, task: func(int) task { return once(head, 200) }},
+		{name: who + smallRange, address: address, connections: 8, task: part(4_000_001, 64<<10)},
+		{name: who + largeRange, address: address, connections: 8, task: part(4_000_001, 1<<20)},
 		{
-			name:        who + ", whole (9.6 MB)",
+			name:        who + wholeFile,
 			address:     address,
 			connections: 4,
 			task:        func(int) task { return bytesOf(whole, 200, w.speech) },

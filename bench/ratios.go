@@ -6,58 +6,118 @@ import (
 	"text/tabwriter"
 )
 
-// A ratio compares a measurement with a measurement of another program in the same run.
+// A comparison has a goal for one of our measurements, relative to a measurement of another program
+// in the same run. Its result is a ratio.
+type comparison struct {
+	name string
+
+	// These are the names of the two measurements. They consist of the constants that name the
+	// measured operations, so that a renamed operation keeps its goal.
+	ours   string
+	theirs string
+
+	of     func(row) float64 // returns the figure to compare
+	goal   float64
+	atMost bool // whether the goal is an upper bound; otherwise, it is a lower bound
+}
+
+// throughput returns the rate of a measurement, of which more is better.
+func throughput(r row) float64 { return r.Rate }
+
+// cpuTime returns the CPU time of a measurement, of which less is better.
+func cpuTime(r row) float64 { return r.CPU }
+
+// comparisons lists the comparisons of recordings.
+var comparisons = []comparison{
+	{
+		name:   "whole WAV, throughput against nginx",
+		ours:   recording + wholeFile,
+		theirs: nginxServer + wholeFile,
+		of:     throughput,
+		goal:   0.9,
+	},
+	{
+		name:   "whole WAV, CPU per byte against nginx",
+		ours:   recording + wholeFile,
+		theirs: nginxServer + wholeFile,
+		of:     cpuTime,
+		goal:   1.1,
+		atMost: true,
+	},
+	{
+		name:   "1 MiB range, throughput against nginx",
+		ours:   recording + largeRange,
+		theirs: nginxServer + largeRange,
+		of:     throughput,
+		goal:   0.85,
+	},
+	{
+		name:   "64 KiB range, throughput against nginx",
+		ours:   recording + smallRange,
+		theirs: nginxServer + smallRange,
+		of:     throughput,
+		goal:   0.5,
+	},
+	{
+		name:   "MP3, CPU against lame -b 32",
+		ours:   mp3Whole,
+		theirs: lameDefault,
+		of:     cpuTime,
+		goal:   0.5,
+		atMost: true,
+	},
+	{
+		name:   "MP3, CPU against lame -b 32 -q 7",
+		ours:   mp3Whole,
+		theirs: lameFast,
+		of:     cpuTime,
+		goal:   1,
+		atMost: true,
+	},
+}
+
+// A ratio is the result of a comparison.
 type ratio struct {
 	Name   string  `json:"name"`
-	Value  float64 `json:"value"`
+	Value  float64 `json:"value"` // our figure divided by the other program's
 	Goal   float64 `json:"goal"`
 	AtMost bool    `json:"at_most"` // whether the goal is an upper bound
 }
 
 // met reports whether the goal is met.
-func (r ratio) met() bool { return r.AtMost == (r.Value <= r.Goal) || r.Value == r.Goal }
-
-// A rivalry is a goal for the ratio of one of our measurements to another program's.
-type rivalry struct {
-	name, ours, theirs string
-	of                 func(row) float64
-	goal               float64
-	atMost             bool
+func (r ratio) met() bool {
+	if r.AtMost {
+		return r.Value <= r.Goal
+	}
+	return r.Value >= r.Goal
 }
 
-func throughput(f row) float64 { return f.Rate }
-func processor(f row) float64  { return f.CPU }
-
-// rivalries lists the goals for recordings.
-var rivalries = []rivalry{
-	{"whole WAV, throughput against nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", throughput,
-		0.9, false},
-	{"whole WAV, CPU per byte against nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", processor,
-		1.1, true},
-	{"1 MiB range, throughput against nginx", "recording, 1 MiB range", "nginx, 1 MiB range", throughput, 0.85, false},
-	{"64 KiB range, throughput against nginx", "recording, 64 KiB range", "nginx, 64 KiB range", throughput,
-		0.5, false},
-	{"MP3, CPU against lame -b 32", mp3Whole, "lame -b 32", processor, 0.5, true},
-	{"MP3, CPU against lame -b 32 -q 7", mp3Whole, "lame -b 32 -q 7", processor, 1, true},
-}
-
-// compare adds the ratios of the measured operations to the report.
+// compare adds the ratios to the report. It skips a comparison if one of its measurements is
+// missing, because it was not selected or the other program is not installed.
 func (r *report) compare() {
-	figure := func(name string) (f row, ok bool) {
-		for _, f := range r.Figures {
-			if f.Name == name {
-				return f, true
-			}
+	for _, c := range comparisons {
+		ours, haveOurs := r.measurement(c.ours)
+		theirs, haveTheirs := r.measurement(c.theirs)
+		if !haveOurs || !haveTheirs {
+			continue
 		}
-		return f, false
+		r.Ratios = append(r.Ratios, ratio{
+			Name:   c.name,
+			Value:  c.of(ours) / c.of(theirs),
+			Goal:   c.goal,
+			AtMost: c.atMost,
+		})
 	}
-	for _, c := range rivalries {
-		ours, ok := figure(c.ours)
-		theirs, both := figure(c.theirs)
-		if ok && both {
-			r.Ratios = append(r.Ratios, ratio{c.name, c.of(ours) / c.of(theirs), c.goal, c.atMost})
+}
+
+// measurement returns the first measurement with this name. ok is false if there is none.
+func (r *report) measurement(name string) (_ row, ok bool) {
+	for _, m := range r.Figures {
+		if m.Name == name {
+			return m, true
 		}
 	}
+	return row{}, false
 }
 
 // printRatios prints the table of ratios.
@@ -69,15 +129,16 @@ func (r *report) printRatios(w io.Writer) {
 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "compared with others\tratio\tgoal\t\t")
-	for _, f := range r.Ratios {
-		sign, verdict := "≥", "missed"
-		if f.AtMost {
+	for _, result := range r.Ratios {
+		sign := "≥"
+		if result.AtMost {
 			sign = "≤"
 		}
-		if f.met() {
+		verdict := "missed"
+		if result.met() {
 			verdict = ""
 		}
-		fmt.Fprintf(t, "%s\t%.2f\t%s %.2f\t%s\t\n", f.Name, f.Value, sign, f.Goal, verdict)
+		fmt.Fprintf(t, "%s\t%.2f\t%s %.2f\t%s\t\n", result.Name, result.Value, sign, result.Goal, verdict)
 	}
 	_ = t.Flush() // a failed write to the terminal is ignored
 }

@@ -96,6 +96,13 @@ const (
 	upload   = "upload of ten minutes"
 )
 
+// These are the commands by which lame is measured, at its default quality and at a faster one. Their
+// measurements have the same names.
+const (
+	lameDefault = "lame -b 32"
+	lameFast    = "lame -b 32 -q 7"
+)
+
 var soundNames = []string{mp3Whole, mp3Range, outline, upload}
 
 // addLame measures lame with the same MP3, if lame is installed and selected. It counts only user
@@ -112,7 +119,8 @@ func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []stri
 		p.Fatalf("%v", err)
 	}
 
-	for _, flags := range [][]string{{"-b", "32"}, {"-b", "32", "-q", "7"}} {
+	for _, name := range []string{lameDefault, lameFast} {
+		flags := strings.Fields(name)[1:]
 		var took []float64
 		for range max(3, s.repeat) {
 			args := slices.Concat(prefix, []string{lame, "--quiet"}, flags,
@@ -128,7 +136,7 @@ func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []stri
 		cpu := took[len(took)/2]
 		here := r.bare.measureMachine(p, s.length, work{})
 		r.Figures = append(r.Figures, row{
-			Name:        "lame " + strings.Join(flags, " "),
+			Name:        name,
 			Connections: 1,
 			CPU:         cpu,
 			Machine:     here,
