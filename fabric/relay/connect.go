@@ -27,12 +27,14 @@ type authentication struct {
 	Proof string `json:"dpop_token"` // SDKs send the proof in either place
 }
 
+// connectParams contains the parameters of signalwire.connect.
 type connectParams struct {
 	authentication
 	Protocol string          `json:"protocol"` // the protocol of the client's previous socket
 	State    json.RawMessage `json:"authorization_state"`
 }
 
+// A connectResult is the result of signalwire.connect and signalwire.reauthenticate.
 type connectResult struct {
 	Identity      string        `json:"identity"`
 	Protocol      string        `json:"protocol"`
@@ -40,18 +42,20 @@ type connectResult struct {
 	ICEServers    []ICEServer   `json:"ice_servers"`
 }
 
+// An authorization describes the token of a socket.
 type authorization struct {
 	JTI        string           `json:"jti"`
 	ProjectID  string           `json:"project_id"`
 	Subscriber fabricSubscriber `json:"fabric_subscriber"`
 }
 
+// A fabricSubscriber describes the holder of a token.
 type fabricSubscriber struct {
 	Version       int    `json:"version"`
 	SubscriberID  string `json:"subscriber_id"` // "" for guests
 	ApplicationID string `json:"application_id"`
 	ProjectID     string `json:"project_id"`
-	SpaceID       string `json:"space_id"`
+	SpaceID       string `json:"space_id"`   // always "", because selvage has no spaces
 	ExpiresAt     int64  `json:"expires_at"` // Unix seconds
 }
 
@@ -73,55 +77,81 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		return nil, s.retryable(err)
 	}
 
+	// lost is the id of the client's previous socket, or "".
 	lost, ours := socketOf(in.Protocol)
 	if !ours || isPresent(in.State) { // we never issue authorization states
 		return nil, notValid()
 	}
 
-	caller := token.Caller()
-	if !s.relay.countCaller(caller, "") {
+	if !s.relay.countCaller(token.Caller(), "") {
 		return nil, tooMany()
 	}
-	if err := s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token); err != nil {
-		s.relay.uncountCaller(caller)
+	id := uuid.NewString()
+	resumed, err := s.admitAndResume(ctx, token, lost, id)
+	if err != nil {
+		s.relay.uncountCaller(token.Caller())
 		return nil, err
 	}
 
-	// A client that lost its socket takes over the presence of the old socket.
-	id, resumed := uuid.NewString(), false
-	if lost != "" {
-		if resumed, err = s.relay.fabric.Presence.Resume(ctx, token, lost, id); err != nil {
-			s.relay.uncountCaller(caller)
-			return nil, s.retryable(err)
-		}
-	}
-
-	s.setAuthenticated(caller, id, token, heard)
+	s.setAuthenticated(id, token, heard)
 	if resumed {
 		s.setOnline(true)
 	}
 	if lost != "" && s.relay.calls != nil {
 		s.relay.calls.Moved(ctx, calls.Socket{Node: s.relay.node, ID: lost}, s.client())
 	}
-
 	return s.showConnection(id, token), nil
 }
 
-// setAuthenticated marks the socket as authenticated.
-func (s *socket) setAuthenticated(caller, id string, token fabric.Token, heard int64) {
+// admitAndResume counts the socket for the token's embed key. Then, the socket takes over the
+// presence of the client's previous socket, unless lost is "". The previous socket has the id lost,
+// and this one gets the id. resumed reports whether the previous socket was online.
+func (s *socket) admitAndResume(
+	ctx context.Context, token fabric.Token, lost, id string,
+) (resumed bool, err error) {
+	err = s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token)
+	if err != nil {
+		return false, err
+	}
+	if lost == "" {
+		return false, nil
+	}
+	resumed, err = s.relay.fabric.Presence.Resume(ctx, token, lost, id)
+	if err != nil {
+		return false, s.retryable(err)
+	}
+	return resumed, nil
+}
+
+// setAuthenticated marks the socket as authenticated, and then registers it at the relay. The locks
+// of the socket and of the relay are never held together.
+func (s *socket) setAuthenticated(id string, token fabric.Token, heard int64) {
 	s.relay.release(s.from)
 	s.relay.connected.Add(1)
 	s.conn.SetReadLimit(maxMessage)
+
 	s.mu.Lock()
-	s.caller = caller
 	s.id = id
+	s.setToken(token, heard)
+	s.mu.Unlock()
+
+	s.relay.register(s, id, token)
+}
+
+// setToken sets the token of the socket. heard is the result of Tokens.Heard from before the token
+// was checked. s.mu must be held.
+func (s *socket) setToken(token fabric.Token, heard int64) {
+	s.caller = token.Caller()
 	s.token = token
 	s.heard = heard
-	s.mu.Unlock()
-	s.relay.mu.Lock()
-	defer s.relay.mu.Unlock()
-	s.relay.named[id] = s
-	s.relay.readers.add(s, token)
+}
+
+// register makes an authenticated socket receive events and messages.
+func (r *Relay) register(s *socket, id string, token fabric.Token) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.named[id] = s
+	r.readers.add(s, token)
 }
 
 // tooMany is the error for a holder of a token that has opened too many sockets.
@@ -136,6 +166,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 		return nil, err
 	}
 
+	// Read this before checking the token, so that the watch notices every later revocation.
 	heard := s.relay.fabric.Tokens.Heard()
 	token, err := s.openToken(ctx, "signalwire.reauthenticate", in)
 	if err != nil {
@@ -143,31 +174,40 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	}
 
 	old, _ := s.authenticated()
-	if token.Kind != old.Kind || token.ProjectID != old.ProjectID || token.SubscriberID != old.SubscriberID {
+	isSameHolder := token.Kind == old.Kind && token.ProjectID == old.ProjectID &&
+		token.SubscriberID == old.SubscriberID
+	if !isSameHolder {
 		return nil, notValid()
 	}
 
 	// A socket whose token comes from another embed key counts as a new socket of that key.
 	if token.KeyID != old.KeyID {
-		if err := s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token); err != nil {
+		err = s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token)
+		if err != nil {
 			return nil, err
 		}
 	}
-	caller := token.Caller()
-	if !s.relay.countCaller(caller, s.caller) {
+
+	// Nothing after this can fail, so the count never has to be undone.
+	if !s.relay.countCaller(token.Caller(), old.Caller()) {
 		return nil, tooMany()
 	}
 
 	s.relay.read(s, old, token)
+	s.replaceToken(token, heard)
+	client := s.client()
+	if s.relay.calls != nil {
+		s.relay.calls.Moved(ctx, client.Socket, client) // the socket is the same; only the token is new
+	}
+	return s.showConnection(client.Socket.ID, token), nil
+}
+
+// replaceToken replaces the token of an authenticated socket.
+func (s *socket) replaceToken(token fabric.Token, heard int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.caller, s.token, s.heard = caller, token, heard
+	s.setToken(token, heard)
 	s.onlineAt = time.Time{} // renew presence immediately, for the new token's lifetime
-	if s.relay.calls != nil {
-		at := calls.Socket{Node: s.relay.node, ID: s.id}
-		s.relay.calls.Moved(ctx, at, calls.Client{Token: token, Socket: at})
-	}
-	return s.showConnection(s.id, token), nil
 }
 
 // openToken validates the token of an authentication and returns the token's claims. A token that
@@ -178,17 +218,24 @@ func (s *socket) openToken(ctx context.Context, method string, in authentication
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
 	}
 	token, err := s.relay.fabric.Tokens.Open(ctx, in.Authentication.Token, fabric.SAT, fabric.Guest, fabric.Invite)
-	if p := in.Authentication.Project; err == nil && p != "" && !strings.EqualFold(p, token.ProjectID) {
-		err = problem.NoCredentials().Because("the token is of another project")
+	if err != nil {
+		return fabric.Token{}, err
 	}
-	switch {
-	case err != nil:
-	case cnf.IsKey(token.Binding):
-		err = s.relay.confirm(ctx, method, cmp.Or(in.Proof, in.Authentication.Proof), token.Binding)
-	case token.Binding != "" && token.Binding != s.certificate:
-		err = problem.NoCredentials().Because("the socket lacks the certificate of the token")
+
+	project := in.Authentication.Project
+	if project != "" && !strings.EqualFold(project, token.ProjectID) {
+		return fabric.Token{}, problem.NoCredentials().Because("the token is of another project")
 	}
-	return token, err
+
+	if cnf.IsKey(token.Binding) {
+		proof := cmp.Or(in.Proof, in.Authentication.Proof)
+		err = s.relay.confirm(ctx, method, proof, token.Binding)
+		return token, err
+	}
+	if cnf.IsCertificate(token.Binding) && token.Binding != s.certificate {
+		return fabric.Token{}, problem.NoCredentials().Because("the socket lacks the certificate of the token")
+	}
+	return token, nil
 }
 
 // retryable returns err if the token or the request caused it. For any other error, it returns a
@@ -228,6 +275,7 @@ func isPresent(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
 }
 
+// showConnection returns the result for a socket with this id and token.
 func (s *socket) showConnection(id string, t fabric.Token) connectResult {
 	servers := []ICEServer{}
 	if s.relay.iceServers != nil {
