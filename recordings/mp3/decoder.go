@@ -49,7 +49,7 @@ func (d *decoder) frame(h header, frame []byte, channels int, out []int16) []int
 			}
 			r.at = start
 			end := min(start+l.bits, 8*(len(d.data)-bitPadding))
-			d.spectrum(&r, &h, l, ch, i, end, side.share[ch])
+			d.spectrum(&r, &h, l, ch, i, end, side.sharedFactors[ch])
 			start = end
 		}
 
@@ -79,10 +79,10 @@ func (d *decoder) assemble(h *header, frame []byte) (side sideInfo, r bitReader,
 		side, ok = readSide(&sideReader, h, &d.bands)
 	}
 
-	missing := side.back > len(d.kept)
+	missing := side.mainDataBegin > len(d.kept)
 	d.data = d.data[:0]
 	if ok && !missing {
-		d.data = append(d.data, d.kept[len(d.kept)-side.back:]...)
+		d.data = append(d.data, d.kept[len(d.kept)-side.mainDataBegin:]...)
 	}
 	main := frame[min(head, len(frame)):]
 	d.data = append(d.data, main...)

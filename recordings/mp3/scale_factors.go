@@ -69,7 +69,7 @@ func (f *factors) read1(r *bitReader, l *layout, share uint8) {
 func (f *factors) read2(r *bitReader, l *layout, intensity bool) {
 	f.prepare(l, false)
 	row, lengths := lengths2(l.compress, intensity)
-	l.boost = row == 2
+	l.preflag = row == 2
 
 	block := 0 // column of scaleCounts
 	switch {

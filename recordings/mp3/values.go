@@ -4,8 +4,8 @@ package mp3
 // signs. It returns the number of lines up to the last line that may not be 0.
 func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) (used int) {
 	i := 0
-	for region, edge := range [3]int{l.ends[0], l.ends[1], l.big} {
-		edge = min(edge, l.big)
+	for region, edge := range [3]int{l.regionEnds[0], l.regionEnds[1], l.pairLines} {
+		edge = min(edge, l.pairLines)
 		book := t.pairs[l.tables[region]]
 		if book == nil {
 			clear(to[i:max(i, edge)])
@@ -86,7 +86,7 @@ func (l *layout) scaleLines(f *factors, b *bands, lines *[576]float32) {
 		factor := 0
 		if band < f.long {
 			factor = int(f.values[band])
-			if l.boost {
+			if l.preflag {
 				factor += boosts[band]
 			}
 		}
