@@ -11,25 +11,26 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// endsAtOnce is the maximum number of ends that write writes, so that a long list does not delay the
-// other work of Run.
-const endsAtOnce = 20
+// maxWrites is the maximum number of records that write saves each time. Without it, a long list
+// would delay the other work of Run.
+const maxWrites = 20
 
-// unwrittenEnds holds the records of calls that have ended, but whose end is not stored yet. It is
-// safe for concurrent use.
+// unwrittenEnds is a queue of the records of calls that have ended, but whose end could not be
+// saved yet. While the saved record lacks its end, the call seems to continue, and it counts
+// against the limits on calls through gateways. unwrittenEnds is safe for concurrent use.
 type unwrittenEnds struct {
 	mu      sync.Mutex
 	records []Record
 }
 
-// add remembers a call whose end could not be written.
+// add appends the record of a call that has ended.
 func (u *unwrittenEnds) add(r Record) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.records = append(u.records, r)
 }
 
-// next removes and returns the record that was added first.
+// next removes and returns the first record. ok is false if there is none.
 func (u *unwrittenEnds) next() (r Record, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -41,19 +42,19 @@ func (u *unwrittenEnds) next() (r Record, ok bool) {
 	return r, true
 }
 
-// write writes some of the ends. Otherwise, these calls would seem to run until this node dies. They
-// would also count against the caps on calls through gateways.
+// write saves up to maxWrites records. If a record cannot be saved, write puts it back at the end
+// of the queue and returns the error.
 func (u *unwrittenEnds) write(ctx context.Context, to Store, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	for range endsAtOnce {
+	for range maxWrites {
 		r, ok := u.next()
 		if !ok {
 			return nil
 		}
-		err := writeEnd(ctx, to, r, log)
-		isGone := errors.Is(err, ErrTaken) || errors.Is(err, problem.NotFound) // NotFound: the project is deleted
-		if err != nil && !isGone {
+
+		err := saveEnd(ctx, to, r, log)
+		if err != nil && !isObsolete(err) {
 			u.add(r)
 			return err
 		}
@@ -61,8 +62,15 @@ func (u *unwrittenEnds) write(ctx context.Context, to Store, log *slog.Logger) e
 	return nil
 }
 
-// writeEnd writes the end of a call. If this panics, the end is lost, but the server continues.
-func writeEnd(ctx context.Context, to Store, r Record, log *slog.Logger) error {
+// isObsolete reports whether an error of SaveCall means that the record no longer has to be saved:
+// another node has taken over the call, or the project was deleted.
+func isObsolete(err error) bool {
+	return errors.Is(err, ErrTaken) || errors.Is(err, problem.NotFound)
+}
+
+// saveEnd saves a record. If the store panics, saveEnd logs the panic and returns nil, so that the
+// record is dropped and the server continues.
+func saveEnd(ctx context.Context, to Store, r Record, log *slog.Logger) error {
 	defer func() {
 		if cause := recover(); cause != nil {
 			log.Error("panic while writing the end of a call", "call_id", r.ID,
