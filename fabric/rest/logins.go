@@ -36,7 +36,7 @@ func showLogin(l fabric.Login) loginResponse {
 		CreatedAt: iso(l.Began),
 		ExpiresAt: iso(l.Expires),
 		EndedAt:   isoOrNull(l.Ended),
-		AMR:       append([]string{}, l.AMR...),
+		AMR:       notNull(l.AMR),
 		IPAddress: l.Address,
 		UserAgent: l.UserAgent,
 		Grants:    make([]grantResponse, len(l.Grants)),
@@ -45,7 +45,7 @@ func showLogin(l fabric.Login) loginResponse {
 		body.Grants[i] = grantResponse{
 			ClientID:   g.ClientID,
 			ClientName: g.ClientName,
-			Scope:      append([]string{}, g.Scope...),
+			Scope:      notNull(g.Scope),
 			CreatedAt:  iso(g.Created),
 			ExpiresAt:  iso(g.Expires),
 			RevokedAt:  isoOrNull(g.Revoked),
@@ -67,7 +67,7 @@ func showConsent(c fabric.Consent) consentResponse {
 	return consentResponse{
 		ClientID:   c.ClientID,
 		ClientName: c.ClientName,
-		Scope:      append([]string{}, c.Scope...),
+		Scope:      notNull(c.Scope),
 		UpdatedAt:  iso(c.Updated),
 	}
 }

@@ -113,7 +113,7 @@ func (p projectAPI) show(of fabric.Project) projectResponse {
 		RecordCalls: of.RecordCalls,
 		Clients:     of.ClientRegistration,
 		Outbound:    of.OutboundCalls,
-		Prefixes:    append([]string{}, of.OutboundPrefixes.List()...),
+		Prefixes:    notNull(of.OutboundPrefixes.List()),
 		CreatedAt:   iso(of.Created),
 		UpdatedAt:   iso(of.Updated),
 	}
