@@ -68,25 +68,20 @@ func parseCertificate(value string) *x509.Certificate {
 	if len(value) > maxCertificate {
 		return nil
 	}
+
 	var der []byte
+	var ok bool
 	if strings.HasPrefix(value, ":") {
-		text, ok := strings.CutSuffix(value[1:], ":")
-		raw, err := base64.StdEncoding.DecodeString(text)
-		if !ok || err != nil {
-			return nil
-		}
-		der = raw
+		der, ok = decodeByteSequence(value)
 	} else {
-		text, ok := envoyCertificate(value)
-		if !ok {
-			text = value
+		escaped, isEnvoy := envoyCertificate(value)
+		if !isEnvoy {
+			escaped = value
 		}
-		text, err := url.PathUnescape(text) // PathUnescape keeps the plus signs of base64
-		block, rest := pem.Decode([]byte(text))
-		if err != nil || block == nil || block.Type != "CERTIFICATE" || strings.TrimSpace(string(rest)) != "" {
-			return nil
-		}
-		der = block.Bytes
+		der, ok = decodeEscapedPEM(escaped)
+	}
+	if !ok {
+		return nil
 	}
 
 	c, err := x509.ParseCertificate(der)
@@ -94,6 +89,33 @@ func parseCertificate(value string) *x509.Certificate {
 		return nil
 	}
 	return c
+}
+
+// decodeByteSequence decodes base64 between colons (RFC 8941, section 3.3.5).
+func decodeByteSequence(value string) (der []byte, ok bool) {
+	text, hasStart := strings.CutPrefix(value, ":")
+	text, hasEnd := strings.CutSuffix(text, ":")
+	if !hasStart || !hasEnd {
+		return nil, false
+	}
+	der, err := base64.StdEncoding.DecodeString(text)
+	return der, err == nil
+}
+
+// decodeEscapedPEM decodes URL-encoded PEM. The PEM must consist of exactly one block, a
+// certificate.
+func decodeEscapedPEM(escaped string) (der []byte, ok bool) {
+	text, err := url.PathUnescape(escaped) // unlike QueryUnescape, it keeps the plus signs of base64
+	if err != nil {
+		return nil, false
+	}
+
+	block, rest := pem.Decode([]byte(text))
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, false
+	}
+	isAlone := strings.TrimSpace(string(rest)) == ""
+	return block.Bytes, isAlone
 }
 
 // envoyCertificate returns the value of Cert in an X-Forwarded-Client-Cert with one element. If the
@@ -110,25 +132,30 @@ func envoyCertificate(value string) (text string, ok bool) {
 			continue
 		}
 		if ok {
-			return "", false
+			return "", false // there are two Cert fields
 		}
-		text, ok = strings.Trim(quoted, `"`), true
+		text = strings.Trim(quoted, `"`)
+		ok = true
 	}
 	return text, ok
 }
 
 // splitEscaped returns the parts of an element of X-Forwarded-Client-Cert, which are separated by
 // semicolons. In a quoted part, such as the subject that a client chooses, a backslash escapes a
-// quote. splitEscaped returns nil if there are several elements, or if a quote is not closed.
+// quote. splitEscaped returns nil if there are several elements, which are separated by commas, or
+// if a quote is not closed.
 func splitEscaped(element string) (parts []string) {
-	quoted, begin := false, 0
+	begin := 0 // where the current part begins
+	quoted := false
 	for i := 0; i < len(element); i++ {
-		switch c := element[i]; {
+		c := element[i]
+		switch {
 		case quoted && c == '\\':
-			i++
+			i++ // skip the escaped byte
 		case c == '"':
 			quoted = !quoted
 		case quoted:
+			// A separator between quotes belongs to the part.
 		case c == ',':
 			return nil
 		case c == ';':
