@@ -45,9 +45,12 @@ func (cp *consentPages) showConsent(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	s, err := cp.consentingLogin(r, c, req)
+	s, isOver, err := cp.consentingLogin(r, c, req)
 	if err != nil {
 		return err
+	}
+	if isOver {
+		return backToLogin(w, req)
 	}
 
 	sub, err := cp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
@@ -78,9 +81,12 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	s, err := cp.consentingLogin(r, c, req)
+	s, isOver, err := cp.consentingLogin(r, c, req)
 	if err != nil {
 		return err
+	}
+	if isOver {
+		return backToLogin(w, req)
 	}
 
 	if form.Get("login") != session.Digest(s.ID) {
@@ -113,25 +119,30 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 	return badRequest("error.answer")
 }
 
-// consentingLogin returns the login that may consent to an authorization request. If the login
-// still needs a second factor, consentingLogin returns an error, because the consent page is shown
-// only after that factor.
-func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
+// consentingLogin returns the login that may consent to an authorization request. isOver is true if
+// the person must sign in again, for example because the login has become too old since the page was
+// shown. If the login still needs a second factor, consentingLogin returns an error, because the
+// consent page is shown only after that factor.
+func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client,
+	req idp.AuthRequest) (login idp.Login, isOver bool, err error) {
 	live, err := cp.logins.live(r, c.ProjectID)
 	if err != nil {
-		return idp.Login{}, err
+		return idp.Login{}, false, err
 	}
 	login, ok := live.answering(req)
-	if !ok || !req.Satisfied(login, cp.Now()) {
-		return idp.Login{}, errStale
+	if !ok || !req.Means(login) {
+		return idp.Login{}, false, errStale
+	}
+	if !req.Satisfied(login, cp.Now()) {
+		return idp.Login{}, true, nil
 	}
 
 	path, err := cp.flow.factorPathFor(r, c, req, login)
 	if err != nil {
-		return idp.Login{}, err
+		return idp.Login{}, false, err
 	}
 	if path != "" {
-		return idp.Login{}, errStale
+		return idp.Login{}, false, errStale
 	}
-	return login, nil
+	return login, false, nil
 }

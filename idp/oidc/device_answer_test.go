@@ -70,6 +70,15 @@ func TestDeviceDefaults(t *testing.T) {
 	page = b.logIn(page, email, secret)
 	wantText(t, "after a new login", b.consent(page, "allow"), `id="device-done"`)
 
+	w.pass(50 * time.Second)
+	page = b.enter(w.newDevice(c).userCode)
+	wantText(t, "a login that is almost too old", page, `id="device-warning"`)
+	w.pass(15 * time.Second)
+	page = b.consent(page, "allow")
+	wantText(t, "a login that is too old when the person answers", page, `id="login-submit"`)
+	page = b.logIn(page, email, secret)
+	wantText(t, "after another login", b.consent(page, "allow"), `id="device-done"`)
+
 	c.DefaultACR = []string{"2"}
 	must(t, w.rewrite(c))
 	wantText(t, "a login with one factor", b.enter(w.newDevice(c).userCode), "Set up a second factor")
