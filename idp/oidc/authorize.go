@@ -202,6 +202,11 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		return f.askFactor(w, r, c, req, s, factorPage)
 	}
 
+	// Does the login have an acr, if the request requires one? A login with a password would.
+	if err := req.CheckClass(s); err != nil {
+		return f.askOrFail(w, r, c, req, "/login", problem.First(err))
+	}
+
 	// Has the subscriber consented to everything that the request asks for?
 	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, c.Rights(req))
 	if err != nil {

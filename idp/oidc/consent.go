@@ -144,5 +144,5 @@ func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client,
 	if path != "" {
 		return idp.Login{}, false, errStale
 	}
-	return login, false, nil
+	return login, req.CheckClass(login) != nil, nil
 }

@@ -123,6 +123,16 @@ func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, 
 		return f.askFactor(w, r, c, req, s, path)
 	}
 
+	if unmet := req.CheckClass(s); unmet != nil {
+		if s.AuthTime.Before(req.Created) { // the person has chosen the login
+			return f.suspend(w, r, c, req, "/login")
+		}
+		if err := f.drop(w, r, req); err != nil {
+			return err
+		}
+		return f.respondError(w, r, c, req, unmet)
+	}
+
 	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, c.Rights(req))
 	if err != nil {
 		return err

@@ -37,7 +37,8 @@
 // Before a page is shown, flow.suspend stores the request for this browser. After the page,
 // flow.afterLogin takes the remaining steps, and flow.drop ensures that the request is answered
 // only once. With prompt=none no page is shown, and the client gets account_selection_required,
-// login_required or consent_required instead.
+// login_required or consent_required instead. A login without an acr that the request requires needs a
+// second factor or another login.
 package oidc
 
 import (

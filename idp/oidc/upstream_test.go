@@ -397,13 +397,14 @@ func TestUpstreamLogout(t *testing.T) {
 }
 
 // TestUpstreamACR shows that a login with a provider has no acr. It therefore does not satisfy a
-// request with an essential acr, until the person presents a second factor.
+// request with an essential acr, until the person presents a second factor or the password.
 func TestUpstreamACR(t *testing.T) {
 	f := federate(t, nil)
 	f.link()
 	b := f.newBrowser()
-	signIn := func(claims string) reply {
-		page := b.authorize(request(f.site, "prompt", "login", "claims", claims))
+	signIn := func(claims string, prompts ...string) reply {
+		prompt := strings.Join(append(prompts, "login"), " ")
+		page := b.authorize(request(f.site, "prompt", prompt, "claims", claims))
 		return b.get(f.confirm(f.press(b, page), f.up.ada.Email))
 	}
 
@@ -418,17 +419,30 @@ func TestUpstreamACR(t *testing.T) {
 		got := signIn(claims)
 		wantParam(t, "an essential acr of "+values, got, "error", "unmet_authentication_requirements")
 		wantParam(t, "an essential acr of "+values, got, "code", "")
+		got = signIn(claims, "consent")
+		wantParam(t, "an essential acr of "+values+" with consent", got, "error", "unmet_authentication_requirements")
 		silent := b.authorize(request(f.site, "prompt", "none", "claims", claims))
 		wantParam(t, "a silent request for "+values, silent, "error", "unmet_authentication_requirements")
+
+		page := b.authorize(request(f.site, "claims", claims))
+		wantText(t, "an old login for "+values, page, `id="login-submit"`)
+		chooser := b.authorize(request(f.site, "prompt", "select_account", "claims", claims))
+		wantText(t, "choosing an old login for "+values, b.choose(chooser, email), `id="login-submit"`)
 	}
 
-	key := f.app()
-	page := b.authorize(request(f.site, "claims", `{"id_token":{"acr":{"essential":true,"value":"1"}}}`))
-	got := b.enterCode(page, factortest.Code(key, f.now()))
-	tokens = f.redeem(f.site, got.param("code")).json(t)
-	if acr := idClaims(t, tokens)["acr"]; acr != "1" {
-		t.Errorf("an essential acr with a second factor: the ID token has the acr %v, want 1", acr)
+	one := request(f.site, "claims", `{"id_token":{"acr":{"essential":true,"value":"1"}}}`)
+	wantOne := func(when string, got reply) {
+		t.Helper()
+		tokens := f.redeem(f.site, got.param("code")).json(t)
+		if acr := idClaims(t, tokens)["acr"]; acr != "1" {
+			t.Errorf("an essential acr with %s: the ID token has the acr %v, want 1", when, acr)
+		}
 	}
+	other := f.newBrowser()
+	f.signIn(other, f.up.ada.Email)
+	wantOne("a password", other.logIn(other.authorize(one), email, secret))
+	key := f.app()
+	wantOne("a second factor", b.enterCode(b.authorize(one), factortest.Code(key, f.now())))
 }
 
 // link links ada with ada's account at the provider.
