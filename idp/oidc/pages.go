@@ -128,7 +128,7 @@ func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page,
 // browser sends the form twice in a row, as it does after a double click, both requests get the same
 // response. The browser shows the second one, which would otherwise be an error, because the form was
 // already used. The second request has the same cookies as the first, because the browser has dropped
-// the first response.
+// the first response. Only the node that got the first request has the response.
 func (pg *pages) clickedOnce(serve web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := postForm(w, r)

@@ -2,6 +2,7 @@ package once
 
 import (
 	"bytes"
+	"container/list"
 	"net/http"
 	"sync"
 	"time"
@@ -12,22 +13,36 @@ const (
 	// short, because the response may show a secret that is stored nowhere else.
 	keptFor = 3 * time.Second
 
-	maxKept = 100 // responses on this node
+	// maxKept limits the memory for the responses of a Guard. Beyond it, the oldest ones are dropped.
+	// maxKept is enough for several thousand redirects.
+	maxKept = 16 << 20
+
+	// flightSize is more than the memory for a response without its body.
+	flightSize = 2 << 10
 )
 
 // flights are the forms that this node is handling, or has just handled, by the digests of their ids.
 type flights struct {
-	mu  sync.Mutex
-	all map[string]*flight
+	mu   sync.Mutex
+	all  map[string]*flight
+	kept list.List // the flights in all whose response is kept, the oldest first
+	size int       // bytes of these responses
 }
 
 // A flight is a form that is being handled, or has just been handled. Requests that send it again
 // wait for its response.
 type flight struct {
+	id       string
 	done     chan struct{}
-	response recorder  // complete once done is closed
-	until    time.Time // when the response is dropped; zero while the form is being handled
+	response recorder // complete once done is closed
+
+	// These are set once the response is kept.
+	until time.Time     // when the response is dropped
+	place *list.Element // in flights.kept
+	timer *time.Timer
 }
+
+func (f *flight) size() int { return flightSize + f.response.body.Cap() }
 
 // join returns the flight of the form with this id. If isFirst is true, the caller must handle the
 // form, and then call leave.
@@ -37,7 +52,10 @@ func (a *flights) join(id string, w http.ResponseWriter, now time.Time) (f *flig
 	if f = a.current(id, now); f != nil {
 		return f, false
 	}
-	f = &flight{done: make(chan struct{}), response: recorder{ResponseWriter: w}}
+	if expired := a.all[id]; expired != nil {
+		a.drop(expired)
+	}
+	f = &flight{id: id, done: make(chan struct{}), response: recorder{ResponseWriter: w}}
 	a.all[id] = f
 	return f, true
 }
@@ -58,32 +76,45 @@ func (a *flights) current(id string, now time.Time) *flight {
 }
 
 // leave ends the handling of a form. It keeps the response of a form that succeeded.
-func (a *flights) leave(id string, f *flight, now func() time.Time) {
+func (a *flights) leave(f *flight, now func() time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	defer close(f.done)
-	if !f.response.succeeded() || len(a.all) > maxKept {
-		delete(a.all, id)
+	f.response.ResponseWriter = nil // it would keep the request in memory
+	if !f.response.succeeded() {
+		delete(a.all, f.id)
 		return
 	}
-	f.until = now().Add(keptFor)
-	a.dropLater(id, f, now)
+	f.until, f.place = now().Add(keptFor), a.kept.PushBack(f)
+	a.size += f.size()
+	a.dropLater(f, now)
+	for a.size > maxKept {
+		a.drop(a.kept.Front().Value.(*flight))
+	}
 }
 
 // dropLater drops the response of a flight once the clock that now reads has reached f.until. In
 // tests, this clock may be slower than the timer.
-func (a *flights) dropLater(id string, f *flight, now func() time.Time) {
-	time.AfterFunc(keptFor, func() {
+func (a *flights) dropLater(f *flight, now func() time.Time) {
+	f.timer = time.AfterFunc(keptFor, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		switch {
-		case a.all[id] != f:
+		case a.all[f.id] != f: // dropped
 		case now().Before(f.until):
-			a.dropLater(id, f, now)
+			a.dropLater(f, now)
 		default:
-			delete(a.all, id)
+			a.drop(f)
 		}
 	})
+}
+
+// drop drops the response of a flight that is kept. The caller holds the lock.
+func (a *flights) drop(f *flight) {
+	f.timer.Stop() // it would keep the response in memory
+	delete(a.all, f.id)
+	a.kept.Remove(f.place)
+	a.size -= f.size()
 }
 
 // replay waits until the form of the flight has been handled, and sends its response to w. ok is

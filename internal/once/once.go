@@ -82,7 +82,7 @@ func (g *Guard) Replay(w http.ResponseWriter, r *http.Request, id string) (ok bo
 
 // handle handles the form of a flight, unless it was handled before.
 func (g *Guard) handle(r *http.Request, f Form, at *flight) error {
-	defer func() { g.flights.leave(session.Digest(f.ID), at, g.Now) }()
+	defer func() { g.flights.leave(at, g.Now) }()
 	sent, err := g.Begin(r.Context(), f.ID)
 	if errors.Is(err, problem.Conflict) {
 		drop(r)

@@ -98,6 +98,45 @@ func TestReplay(t *testing.T) {
 	})
 }
 
+// TestResponsesAreLimited shows that a Guard keeps the latest responses if there are many, and that large
+// ones use a limited amount of memory.
+func TestResponsesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := once.New(once.Forms{Now: time.Now}, slog.New(slog.DiscardHandler))
+		wantReplayed := func(id string, want bool) {
+			t.Helper()
+			r := httptest.NewRequest(http.MethodPost, "/", nil)
+			replayed, err := g.Replay(httptest.NewRecorder(), r, id)
+			must(t, err)
+			if replayed != want {
+				t.Errorf("the response to %s is sent again: %t, want %t", id, replayed, want)
+			}
+		}
+
+		const many, large = 1000, 20
+		for i := range many {
+			send(t, g, fmt.Sprint("form ", i), http.StatusSeeOther)
+		}
+		wantReplayed("form 0", true)
+		wantReplayed(fmt.Sprint("form ", many-1), true)
+
+		for i := range large {
+			f := once.Form{ID: fmt.Sprint("large ", i)}
+			f.Handle = func(w http.ResponseWriter, _ *http.Request) (bool, error) {
+				_, err := w.Write(make([]byte, 1<<20))
+				return true, err
+			}
+			must(t, g.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil), f))
+		}
+		wantReplayed("form 0", false)
+		wantReplayed("large 0", false)
+		wantReplayed(fmt.Sprint("large ", large-1), true)
+		if n := g.Kept(); n > 16 {
+			t.Errorf("%d responses of 1 MiB are in memory, want at most 16", n)
+		}
+	})
+}
+
 // TestResponseIsDropped shows that a response, which may contain a secret, stays in memory for three
 // seconds, as measured by the clock of the Forms.
 func TestResponseIsDropped(t *testing.T) {
