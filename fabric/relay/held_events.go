@@ -7,10 +7,14 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// maxHeld is the maximum number of events that are held back. If a request causes more, for example in
-// a large room, the first ones are sent before the response. Otherwise, the response and all events
-// together might not fit into the queue of the socket.
-const maxHeld = maxWaiting / 2
+// maxHeld and maxHeldBytes limit the events that are held back. If a request causes more, for example
+// in a large room, the first ones are sent before the response. Otherwise, the response and all events
+// together might not fit into the queue of the socket. The queue can still become full if the client
+// reads too slowly.
+const (
+	maxHeld      = maxWaiting / 2
+	maxHeldBytes = maxWaitingBytes / 2
+)
 
 // A held delays events while a request from the same socket is being answered. A client learns of
 // its new call from the response, so it could not assign earlier events to the call.
@@ -18,6 +22,7 @@ type held struct {
 	mu      sync.Mutex
 	on      bool
 	waiting [][]byte
+	bytes   int // in waiting
 }
 
 func (h *held) hold() {
@@ -31,7 +36,8 @@ func (s *socket) tell(text []byte) {
 	s.events.mu.Lock()
 	defer s.events.mu.Unlock()
 	s.events.waiting = append(s.events.waiting, text)
-	if !s.events.on || len(s.events.waiting) == maxHeld {
+	s.events.bytes += len(text)
+	if !s.events.on || len(s.events.waiting) == maxHeld || s.events.bytes >= maxHeldBytes {
 		s.sendHeld()
 	}
 }
@@ -41,7 +47,7 @@ func (s *socket) sendHeld() {
 	for _, text := range s.events.waiting {
 		s.out.send(s.conn, text)
 	}
-	s.events.waiting = nil
+	s.events.waiting, s.events.bytes = nil, 0
 }
 
 // releaseEvents sends the events that were held back.
