@@ -96,20 +96,29 @@ func (a *roomPages) findRoom(v *visit) (calls.RoomSession, error) {
 	return a.Rooms.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 }
 
+// maxPresent is the maximum number of present members that the page of a session shows.
+const maxPresent = 300
+
 // members returns the members of a session: the newest of those who are present, and then the newest of
 // those who have left.
 func (a *roomPages) members(v *visit, s calls.RoomSession) ([]calls.Record, error) {
-	newest := page.Query{Size: maxMembersOfCall}
-	present, err := a.Calls.List(v.r.Context(), v.project.ID, calls.Filter{RoomSession: s.ID, Running: true}, newest)
+	present, err := a.Calls.List(v.r.Context(), v.project.ID, calls.Filter{RoomSession: s.ID, Running: true},
+		page.Query{Size: maxPresent})
 	if err != nil {
 		return nil, err
 	}
-	all, err := a.Rooms.Members(v.r.Context(), v.project.ID, s.ID, newest)
+	all, err := a.Rooms.Members(v.r.Context(), v.project.ID, s.ID, page.Query{Size: maxMembersOfCall})
 	if err != nil {
 		return nil, err
 	}
-	isPresent := func(r calls.Record) bool { return r.State != calls.Completed }
-	return append(present.Items, slices.DeleteFunc(all.Items, isPresent)...), nil
+
+	isShown := make(map[string]bool)
+	for _, r := range present.Items {
+		isShown[r.ID] = true
+	}
+	return append(present.Items, slices.DeleteFunc(all.Items, func(r calls.Record) bool {
+		return r.State != calls.Completed || isShown[r.ID] // some may have left since present was read
+	})...), nil
 }
 
 // roomMark returns a string that changes whenever the page of a session must be reloaded.

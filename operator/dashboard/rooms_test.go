@@ -75,6 +75,20 @@ func TestLongRoom(t *testing.T) {
 	b.get("/dashboard/projects/"+w.one.ID+"/rooms/"+s.ID).wantText(t, "/members/"+member.ID+"/remove")
 }
 
+// TestFullRoom shows that operators can remove the oldest of many members who are present.
+func TestFullRoom(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	s, member := w.openRoom()
+	for range 150 {
+		w.addCall(func(r *calls.Record) {
+			talking(r)
+			r.RoomSession = s.ID
+		})
+	}
+	b.get("/dashboard/projects/"+w.one.ID+"/rooms/"+s.ID).wantText(t, "/members/"+member.ID+"/remove")
+}
+
 // TestRoomChanges shows that operators can mute and remove members and end a session, and that
 // viewers cannot.
 func TestRoomChanges(t *testing.T) {
