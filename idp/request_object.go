@@ -232,7 +232,7 @@ func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 // reference is invalid. It may use the unverified content of the object, because the sender could
 // have sent the same values as parameters.
 func (rs *Requests) Unresolved(c Client, v url.Values) AuthRequest {
-	v = withUnverified(v)
+	v = withUnverified(withValues(v))
 	req := AuthRequest{ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state")}
 	_ = req.parseResponseMode(v) // after an error, the default mode is set
 	return req

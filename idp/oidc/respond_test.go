@@ -120,6 +120,13 @@ func TestRequestObjectRefused(t *testing.T) {
 		wantParam(t, name, got, "error", "request_not_supported")
 		wantParam(t, name, got, "state", tt.wantState)
 	}
+
+	v := request(c, "request", unsigned(`{"state":"o","response_mode":"form_post"}`))
+	v.Set("state", "")
+	v.Set("response_mode", "")
+	got := w.newBrowser().authorize(v)
+	wantStatus(t, "empty parameters", got, form)
+	wantParam(t, "empty parameters", got, "state", "o")
 }
 
 // TestResponseModeOfDenial shows that errors after a denial are also sent in the requested mode.
