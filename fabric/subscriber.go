@@ -123,7 +123,7 @@ type SubscriberInput struct {
 	PasswordHash *string
 	Disabled     *bool
 	Claims       *StandardClaims // replaces all claims
-	Locale       *string         // replaces only this claim
+	Locale       *string         // replaces only this claim, or the one in Claims
 	RecordCalls  *RecordCalls    // the default for a new subscriber is RecordInherit
 	Forwarding   ForwardingInput
 	Proof        *Proof  // proof that permits the change or creation

@@ -18,7 +18,7 @@ type SubscriberChange struct {
 	Email        *string
 	Verified     *bool
 	Claims       *StandardClaims
-	Locale       *string // changes only this claim
+	Locale       *string // changes only this claim; nil if Claims is set
 	PasswordHash *string
 	Disabled     *bool
 	RecordCalls  *RecordCalls
@@ -65,6 +65,11 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 		Proof:        in.Proof,
 		Epoch:        in.Epoch,
 		Profile:      in.Profile,
+	}
+	if in.Claims != nil && in.Locale != nil {
+		claims := *in.Claims
+		claims.Locale = *in.Locale
+		c.Claims, c.Locale = &claims, nil
 	}
 	if in.Email != nil {
 		email := NormalizeEmail(*in.Email)
