@@ -123,7 +123,7 @@ func (m ClientMetadata) checkImplicitRedirects(kind ClientType, found *problems)
 		return
 	}
 	for _, uri := range m.RedirectURIs {
-		if !strings.HasPrefix(strings.ToLower(uri), "https:") || hostOf(uri) == "localhost" {
+		if !strings.HasPrefix(strings.ToLower(uri), "https:") || strings.EqualFold(hostOf(uri), "localhost") {
 			found.add("redirect_uri", "%q must be https, and not localhost, because the responses contain tokens", uri)
 		}
 	}

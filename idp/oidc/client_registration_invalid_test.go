@@ -88,6 +88,7 @@ func TestRegisterImplicit(t *testing.T) {
 	token := w.initialToken()
 	implicit := metadata{"response_types": []string{"id_token"}}
 	native := metadata{"response_types": []string{"id_token"}, "application_type": "native"}
+
 	for _, tt := range []struct {
 		uri        string
 		more       metadata
@@ -96,6 +97,7 @@ func TestRegisterImplicit(t *testing.T) {
 		{uri: callback, more: implicit, wantStatus: http.StatusCreated},
 		{uri: "http://127.0.0.1:3000/cb", more: implicit, wantStatus: http.StatusBadRequest},
 		{uri: "https://localhost:3000/cb", more: implicit, wantStatus: http.StatusBadRequest},
+		{uri: "https://LOCALHOST/cb", more: implicit, wantStatus: http.StatusBadRequest},
 		{uri: "http://localhost:3000/cb", more: native, wantStatus: http.StatusCreated},
 		{uri: "http://localhost:3000/cb", more: nil, wantStatus: http.StatusCreated},
 	} {
