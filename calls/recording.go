@@ -165,17 +165,20 @@ func (r *recordings) isRunning() (running bool) {
 	return err == nil && running
 }
 
-// applyAfter calls before, which may be nil, and then apply. changing is not held while before runs:
-// if before ends a recording, package recordings calls change, which would wait for itself.
+// applyAfter calls before, which may be nil, and then apply. It ends the recordings whose packets
+// cannot be stored. changing is not held while a recording is ended, by before or by applyAfter:
+// package recordings calls change, which would wait for itself.
 func (r *recordings) applyAfter(ctx context.Context, before func(context.Context) error) error {
 	if before != nil {
 		if err := before(ctx); err != nil {
 			return err
 		}
 	}
-	r.changing.Lock()
-	defer r.changing.Unlock()
-	return r.apply(ctx)
+	unstored, err := r.apply(ctx)
+	for _, sid := range unstored {
+		err = errors.Join(err, r.calls.recorder.End(ctx, r.about, sid))
+	}
+	return err
 }
 
 func (r *recordings) logger() *slog.Logger {
@@ -185,19 +188,28 @@ func (r *recordings) logger() *slog.Logger {
 	return r.calls.log.With("call_id", r.about.CallID)
 }
 
-// apply starts, pauses, resumes and stops recordings until they match their stored status.
-func (r *recordings) apply(ctx context.Context) error {
+// apply starts, pauses, resumes and stops recordings until they match their stored status. It
+// also returns the Sids of the recordings whose packets cannot be stored.
+func (r *recordings) apply(ctx context.Context) (unstored []string, err error) {
+	r.changing.Lock()
+	defer r.changing.Unlock()
 	wanted, err := r.calls.recorder.Wanted(ctx, r.about)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
 	running := make(map[string]Recording, len(wanted)) // by Sid
 	listening := false
+	var notStored error
 	for _, w := range wanted {
 		rec, err := r.calls.recorder.Start(ctx, w.RecordedCall)
+		if errors.Is(err, ErrNotStored) {
+			unstored = append(unstored, w.Sid)
+			notStored = err
+			continue
+		}
 		if err != nil {
-			return err
+			return unstored, err
 		}
 		running[w.Sid] = rec
 		if w.Paused {
@@ -213,9 +225,9 @@ func (r *recordings) apply(ctx context.Context) error {
 		for _, rec := range running {
 			rec.Stop()
 		}
-		return nil
+		return unstored, notStored
 	}
-	return err
+	return unstored, errors.Join(notStored, err)
 }
 
 // set replaces the recordings. If recording has started or stopped, it notifies the members.

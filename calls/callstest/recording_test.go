@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,7 @@ import (
 // A faultyRecorder is a recorder that fails several times before it works.
 type faultyRecorder struct {
 	calls.Recorder
+	dir       string       // of its spools
 	failures  atomic.Int32 // how often reading the status of recordings still fails
 	unstarted atomic.Int32 // how often beginning a recording still fails
 }
@@ -71,8 +73,9 @@ func newRecordedMeeting(
 			Media: storetest.Media(t, filepath.Join(t.TempDir(), "media")),
 			Calls: end,
 		})
+		recorder.dir = t.TempDir()
 		spools := must[*record.Spools](t)(record.Open(record.Config{
-			Dir:        t.TempDir(),
+			Dir:        recorder.dir,
 			Recordings: archive,
 			Log:        slog.New(slog.DiscardHandler),
 		}))
@@ -122,6 +125,32 @@ func TestRecordRequest(t *testing.T) {
 	p.announced(archive)
 	go m.calls.Run(t.Context())
 	p.isRecorded()
+}
+
+// TestRecordNotStored shows that a request to record a call returns an error and ends the recording if
+// its packets cannot be stored. Later requests succeed.
+func TestRecordNotStored(t *testing.T) {
+	recorder := &faultyRecorder{}
+	m, archive := newRecordedMeeting(t, recorder, func() (bool, error) { return false, nil })
+	p := m.talk("ada", "bob")
+	p.announced(archive)
+	if err := os.Remove(recorder.dir); err != nil {
+		t.Fatal(err)
+	}
+
+	done := make(chan error, 1)
+	go func() { done <- m.calls.Record(context.Background(), m.project, p.caller.leg) }()
+	eventually(t, "the request to be answered", func() bool { return len(done) > 0 })
+	if err := <-done; !errors.Is(err, calls.ErrNotStored) {
+		t.Errorf("Record without a directory of spools = %v, want ErrNotStored", err)
+	}
+	if got := p.recordingsOf(archive)[0].Status; got != recordings.Stopped {
+		t.Errorf("the recording is %s, want stopped", got)
+	}
+	if err := m.calls.Record(t.Context(), m.project, p.caller.leg); err != nil {
+		t.Errorf("Record after the recording has ended = %v", err)
+	}
+	p.caller.do(calls.Command{Op: calls.Hangup})
 }
 
 // TestRecordStart shows that a call is recorded, even if the first attempt to begin the recording fails

@@ -82,7 +82,8 @@ func (s *Spools) Start(ctx context.Context, c calls.RecordedCall) (calls.Recordi
 	if c.Started.IsZero() {
 		c.Started = time.Now()
 	}
-	if c.Sid == "" {
+	isNew := c.Sid == ""
+	if isNew {
 		sid, err := s.announce(ctx, c)
 		if err != nil {
 			return nil, err
@@ -108,7 +109,10 @@ func (s *Spools) Start(ctx context.Context, c calls.RecordedCall) (calls.Recordi
 	if err := p.create(); err != nil {
 		s.forget(c.Sid)
 		close(p.done)
-		return nil, errors.Join(calls.ErrNotStored, err, s.abandon(ctx, c))
+		if isNew {
+			err = errors.Join(err, s.abandon(ctx, c))
+		}
+		return nil, errors.Join(calls.ErrNotStored, err)
 	}
 	go p.run()
 	return p, nil
