@@ -213,8 +213,8 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 }
 
 // Apply deletes the recordings whose time has expired, in all projects. If a recording changes in the
-// meantime, Apply leaves it to the next run. If media cannot be removed, Apply continues with the other
-// recordings, and returns the first such error. Sweep removes the media later.
+// meantime, Apply leaves it to the next run. If media cannot be removed, Apply returns this error, and
+// deletes the other recordings without their media. Sweep removes the media later.
 func (r Retention) Apply(ctx context.Context) error {
 	rules, err := r.c.Store.ListRules(ctx, "")
 	if err != nil {
@@ -227,7 +227,7 @@ func (r Retention) Apply(ctx context.Context) error {
 
 	defer r.recent.Clear()
 	var errs []error
-	var mediaErr error // the first one
+	var mediaErr error
 	for projectID, rules := range byProject {
 		remove := func(k Kept) error {
 			how := Removal{At: r.c.Now(), Why: "retention", Unchanged: k.Updated}
@@ -238,8 +238,8 @@ func (r Retention) Apply(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := r.removeMedia(ctx, key); mediaErr == nil {
-				mediaErr = err
+			if mediaErr == nil { // an object store that is down takes long to fail
+				mediaErr = r.removeMedia(ctx, key)
 			}
 			return nil
 		}

@@ -89,12 +89,14 @@ func TestRetention(t *testing.T) {
 // A stuckMedia is storage that cannot remove the bytes of one key.
 type stuckMedia struct {
 	recordings.Media
-	key string
+	key   string
+	asked int // number of keys to remove
 }
 
 var errStuck = errors.New("permission denied")
 
 func (m *stuckMedia) Remove(key string, parts ...string) error {
+	m.asked++
 	if key == m.key {
 		return errStuck
 	}
@@ -102,7 +104,8 @@ func (m *stuckMedia) Remove(key string, parts ...string) error {
 }
 
 // TestRetentionOfStuckMedia shows that a file that cannot be removed does not keep the retention
-// rules from deleting other recordings.
+// rules from deleting other recordings. Their files are left to Sweep, because each attempt to remove
+// one may take long.
 func TestRetentionOfStuckMedia(t *testing.T) {
 	var stuck *stuckMedia
 	w := newWorld(t, func(c *recordings.Config) {
@@ -123,6 +126,16 @@ func TestRetentionOfStuckMedia(t *testing.T) {
 	}
 	if left := w.list(t, recordings.Filter{}); len(left) != 0 {
 		t.Errorf("%q are left, want none", left)
+	}
+	if stuck.asked != 1 {
+		t.Errorf("Apply tries to remove %d files, want 1", stuck.asked)
+	}
+
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.mediaFiles(t); len(left) != 0 {
+		t.Errorf("files after a sweep: %q, want none", left)
 	}
 }
 
