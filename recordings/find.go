@@ -189,7 +189,7 @@ func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
 // minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
-		r.c.Store.GiveUpRecordings(ctx, r.c.Now()),
+		r.c.Store.GiveUpRecordings(ctx, r.c.Now(), r.c.Wait),
 		r.Retention().applyInTurn(ctx),
 		r.c.Store.SweepRecordings(ctx, r.c.Now().Add(-StubLife)),
 		r.sweepCallbacks(ctx),

@@ -25,8 +25,10 @@ type Store interface {
 	// AwaitsMedia reports whether a recording of the call or conference in m is waiting for its
 	// media.
 	AwaitsMedia(ctx context.Context, projectID string, m Metadata) (bool, error)
-	// GiveUpRecordings marks waiting recordings as Absent if their deadline was before until.
-	GiveUpRecordings(ctx context.Context, until time.Time) error
+	// GiveUpRecordings marks waiting recordings as Absent if their deadline was before until. A
+	// recording of a call or conference that this installation carries waits at least until the
+	// given time after its end.
+	GiveUpRecordings(ctx context.Context, until time.Time, wait time.Duration) error
 
 	// FindRecording returns one of the owner's recordings. If the recording is unknown or deleted,
 	// FindRecording returns problem.NotFound.

@@ -303,17 +303,16 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 const longestRun = 30 * 24 * time.Hour
 
 // stillRuns is the condition that a call or room session of this installation is running, or that it
-// ended so recently that its recorder may still deliver the media. A recording waits for the time from
-// updated to waits.
+// ended so recently that its recorder may still deliver the media.
 const stillRuns = `EXISTS (SELECT 1 FROM %[1]s WHERE %[1]s.project_id = recordings.project_id
 	AND %[1]s.%[2]s = recordings.%[3]s
-	AND (%[1]s.ended = 0 OR %[1]s.ended + recordings.waits - recordings.updated > $3))`
+	AND (%[1]s.ended = 0 OR %[1]s.ended > $5))`
 
 // GiveUpRecordings marks recordings as absent if their media should have arrived before the given
 // time. It also queues their status for their callbacks. A recording of a call or room session on this
-// installation waits at least until the call or session has ended. This extends its wait by at most
-// longestRun.
-func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
+// installation waits at least for the given time after the end of the call or session. This extends
+// its wait by at most longestRun.
+func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time, wait time.Duration) error {
 	call := fmt.Sprintf(stillRuns, "calls", "call_id", "call_sid")
 	session := fmt.Sprintf(stillRuns, "room_sessions", "id", "conference_sid")
 	return s.change(ctx, audit.None("the end of a wait"), func(t tx) error {
@@ -322,7 +321,8 @@ func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) erro
 				WHERE waits <> 0 AND waits < $3 AND deleted = 0
 					AND (waits < $4 OR NOT `+call+` AND NOT `+session+`)
 				RETURNING `+recordingTable.columns,
-			recordings.Absent, recordings.NoAudio, micros(until), micros(until.Add(-longestRun)))
+			recordings.Absent, recordings.NoAudio, micros(until), micros(until.Add(-longestRun)),
+			micros(until.Add(-wait)))
 		if err != nil {
 			return err
 		}

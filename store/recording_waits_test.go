@@ -30,7 +30,7 @@ func testGiveUpRecordings(t *testing.T, c Config) {
 	ofSwitch := addWaiting(t, s, recordings.Metadata{CallSid: "elsewhere"}, at, wait)
 	wantGivenUp := func(now time.Time, want map[string]bool) {
 		t.Helper()
-		if err := s.GiveUpRecordings(t.Context(), now); err != nil {
+		if err := s.GiveUpRecordings(t.Context(), now, wait); err != nil {
 			t.Fatal(err)
 		}
 		for sid, givenUp := range want {
@@ -46,6 +46,12 @@ func testGiveUpRecordings(t *testing.T, c Config) {
 	}
 
 	end := at.Add(3 * wait)
+	for _, sid := range []string{ofCall, ofSession} { // a change of marks does not shorten the wait
+		addTag := func(m *recordings.Marks) error { m.Tags = []string{"late"}; return nil }
+		if _, err := s.MarkRecording(t.Context(), "p", sid, addTag, end.Add(-time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	wantGivenUp(end, map[string]bool{ofCall: false, ofSession: false, ofSwitch: true})
 
 	call.State, call.Cause, call.Ended = calls.Completed, calls.NormalClearing, end
