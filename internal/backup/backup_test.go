@@ -2,11 +2,14 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -252,6 +255,50 @@ func TestOtherRecipients(t *testing.T) {
 	}
 	if err := verify(t, second, old); err == nil {
 		t.Error("Verify of the second backup succeeds with the old identity")
+	}
+}
+
+// TestLastCopies shows that if the files of recordings are lost or damaged, Prune keeps their media
+// for earlier recipients.
+func TestLastCopies(t *testing.T) {
+	old, fresh := newKey(t), newKey(t)
+	dir, i := t.TempDir(), newInstallation()
+	create(t, dir, i, old.Recipient(), "")
+	var copies []string
+	for _, key := range i.listed {
+		copies = append(copies, filepath.Join(dir, mediaFileOf(t, i.media[key], old)))
+	}
+	lastUse := i.now.Add(-48 * time.Hour)
+	for _, name := range copies {
+		if err := os.Chtimes(name, lastUse, lastUse); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	i.now = i.now.Add(time.Hour)
+	s := i.source()
+	s.Exists = func(context.Context, string) (bool, error) { return true, nil }
+	s.Open = func(key string) (io.ReadSeekCloser, error) {
+		if key == "k1" {
+			return nil, fs.ErrNotExist
+		}
+		return memory{bytes.NewReader([]byte("damaged"))}, nil
+	}
+	d := OpenDir(openFolder(t, dir))
+	r, err := d.Create(t.Context(), []age.Recipient{fresh.Recipient()}, s)
+	var mismatch *Mismatch
+	if !errors.As(err, &mismatch) {
+		t.Fatalf("Create with lost and damaged files = %v, want a Mismatch", err)
+	}
+
+	removed, err := d.Prune(1, r.Name)
+	if err != nil || len(removed) != 1 {
+		t.Fatalf("Prune = %q, %v, want one backup removed", removed, err)
+	}
+	for _, name := range copies {
+		if _, err := os.Stat(name); err != nil {
+			t.Errorf("after Prune: %v", err)
+		}
 	}
 }
 

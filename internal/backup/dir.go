@@ -63,6 +63,12 @@ func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report
 			r.Added++
 			r.AddedBytes += stored.Bytes
 		}
+		isDamaged := err == nil && stored.SHA256 != o.SHA256
+		if isDamaged || errors.Is(err, fs.ErrNotExist) {
+			if err := d.keepCopies(o.SHA256); err != nil {
+				return stored, err
+			}
+		}
 		return stored, err
 	}
 
@@ -218,6 +224,22 @@ func (d Dir) store(
 		return o, false, err
 	}
 	return o, true, nil
+}
+
+// keepCopies marks the media files with the given SHA-256 as used, for all recipients, so that Prune
+// keeps them. After a change of recipients, they may be the last copies of a lost recording.
+func (d Dir) keepCopies(sha string) error {
+	if !isSHA256(sha) {
+		return nil
+	}
+	folder := mediaPrefix + sha[:2]
+	return d.files.Files(folder, func(f File) error {
+		if !strings.HasPrefix(f.Name, folder+"/"+sha) {
+			return nil
+		}
+		_, err := d.files.Use(f.Name)
+		return err
+	})
 }
 
 func isSHA256(text string) bool {
