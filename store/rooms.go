@@ -182,8 +182,9 @@ func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.Room
 			if !r.Record {
 				continue
 			}
-			_, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked & $2 WHERE id = $1`,
-				r.Session, ^askedRecord)
+			// A node that took the session over since it was read still needs the mark.
+			_, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked & $3 WHERE id = $1 AND node = $2`,
+				r.Session, node, ^askedRecord)
 			if err != nil {
 				return fmt.Errorf("deleting the requests for a room session: %w", err)
 			}

@@ -181,7 +181,8 @@ func (d *interruptedDB) Once(ctx context.Context, do func(database.Tx) error) er
 }
 
 // TestRoomRequestMeanwhile shows that a request for a session remains if it is made after the
-// requests were read, while the marks of other requests are deleted.
+// requests were read, while the marks of other requests are deleted. A request also remains if
+// another node takes the session over in the meantime.
 func TestRoomRequestMeanwhile(t *testing.T) { EachDatabase(t, testRoomRequestMeanwhile) }
 
 func testRoomRequestMeanwhile(t *testing.T, c Config) {
@@ -213,6 +214,21 @@ func testRoomRequestMeanwhile(t *testing.T, c Config) {
 		want := []calls.RoomRequest{{ProjectID: "p", RoomID: r.RoomID, Session: r.ID, Record: true}}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("TakeRoomRequests returns %+v, %v, want %+v", got, err, want)
+		}
+	}
+
+	moved := sessions[0]
+	ask(moved)
+	db.before = func() {
+		if _, err := s.TakeRoom(ctx, moved, "other"); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, node := range []string{"n", "other"} {
+		got, err := s.TakeRoomRequests(ctx, node)
+		want := []calls.RoomRequest{{ProjectID: "p", RoomID: moved.RoomID, Session: moved.ID, Record: true}}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("TakeRoomRequests of the node %s returns %+v, %v, want %+v", node, got, err, want)
 		}
 	}
 }
