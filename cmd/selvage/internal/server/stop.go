@@ -147,19 +147,24 @@ func (s *server) finishRecordings(ctx context.Context) {
 const settleTime = 5 * time.Second
 
 // settle writes the accesses to recordings, and waits for the background writes that record the use of
-// keys and secrets.
+// keys and secrets. They run at the same time, so that none has to wait for another.
 func (a *App) settle() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
-	var errs []error
+	var writes sync.WaitGroup
+	var accesses, keys, clients error
 	if a.Recordings != nil {
-		errs = append(errs, a.Recordings.FlushAccesses(ctx))
+		writes.Go(func() { accesses = a.Recordings.FlushAccesses(ctx) })
 	}
-	err := errors.Join(a.Fabric.APIKeys.Settle(ctx), a.IDP.Clients.Settle(ctx))
-	if err != nil {
-		errs = append(errs, fmt.Errorf("recording the use of secrets: %w", err))
+	writes.Go(func() { keys = a.Fabric.APIKeys.Settle(ctx) })
+	writes.Go(func() { clients = a.IDP.Clients.Settle(ctx) })
+	writes.Wait()
+
+	secrets := errors.Join(keys, clients)
+	if secrets != nil {
+		secrets = fmt.Errorf("recording the use of secrets: %w", secrets)
 	}
-	return errors.Join(errs...)
+	return errors.Join(accesses, secrets)
 }
 
 // drain lets the requests of an HTTP server finish, and cuts them off when ctx is done.
