@@ -245,12 +245,16 @@ func TestPruneMeanwhile(t *testing.T) {
 			return err
 		}
 		go func() { pruned <- s.PruneMessages(ctx, now.AddDate(0, 0, -1)) }()
-		waiting := 0
-		for waiting == 0 && err == nil {
-			err = s.read().Row(ctx, `SELECT count(*) FROM pg_stat_activity
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for waiting := 0; waiting == 0 && len(pruned) == 0; <-tick.C {
+			err := s.read().Row(ctx, `SELECT count(*) FROM pg_stat_activity
 				WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 	if err := errors.Join(err, <-pruned); err != nil {
 		t.Fatal(err)

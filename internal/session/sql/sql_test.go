@@ -112,12 +112,16 @@ func TestSweepMeanwhile(t *testing.T) {
 			return err
 		}
 		go func() { swept <- s.sweep(ctx) }()
-		waiting := 0
-		for waiting == 0 && err == nil {
-			err = s.db.Read().Row(ctx, `SELECT count(*) FROM pg_stat_activity
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for waiting := 0; waiting == 0 && len(swept) == 0; <-tick.C {
+			err := s.db.Read().Row(ctx, `SELECT count(*) FROM pg_stat_activity
 				WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 	if err := errors.Join(err, <-swept); err != nil {
 		t.Fatal(err)
