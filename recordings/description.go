@@ -93,6 +93,10 @@ func checkText(param, value string, limit int) error {
 	return nil
 }
 
+// CutText returns the longest beginning of a party's name or address that From and To of a Description
+// may contain.
+func CutText(text string) string { return cut(text, maxText) }
+
 // checkMember returns a problem that names param unless value is "" or one of members.
 func checkMember(param, value string, members []string) error {
 	if value == "" || slices.Contains(members, value) {

@@ -137,8 +137,8 @@ func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string
 		Metadata: recordings.Metadata{
 			CallSid:       c.CallID,
 			ConferenceSid: c.RoomSession,
-			From:          c.From,
-			To:            c.To,
+			From:          recordings.CutText(c.From), // callers from outside choose their address
+			To:            recordings.CutText(c.To),
 			Direction:     c.Direction,
 			Source:        c.Source,
 			Track:         c.Track,

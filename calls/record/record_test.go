@@ -331,6 +331,19 @@ func TestLock(t *testing.T) {
 	}
 }
 
+// TestLongAddress shows that a call is recorded even if the address of its caller is longer than a
+// recording may name.
+func TestLongAddress(t *testing.T) {
+	w := newWorld(t)
+	call := w.call(0)
+	call.From = "sip:" + strings.Repeat("€", 100)
+	p := w.start(t, call)
+	defer p.Stop()
+	if got, want := w.find(t, p.Sid()).From, "sip:"+strings.Repeat("€", 83); got != want {
+		t.Errorf("the recording is from %q, want %q", got, want)
+	}
+}
+
 // TestStartFails shows that a recording that cannot begin leaves no trace.
 func TestStartFails(t *testing.T) {
 	w := newWorld(t)
