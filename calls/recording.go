@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // recordTimeout limits how long a change to recordings may take. The call or room does not wait for
@@ -53,7 +55,8 @@ type recorded interface {
 
 // start begins a new recording. Recordings begin one after another. Otherwise, the recorder would end
 // a recording that is just beginning, as if a killed process had left it. After an error, start tries
-// again until the call or room has ended, unless the recorder cannot store packets.
+// again until the call or room has ended, unless the recorder refuses the recording or cannot store
+// packets.
 func (r *recordings) start(c RecordedCall) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
@@ -65,8 +68,8 @@ func (r *recordings) start(c RecordedCall) {
 			}
 			return err
 		})
-		if errors.Is(err, ErrNotStored) {
-			return nil // each attempt would announce another recording
+		if rec == nil && (errors.Is(err, ErrNotStored) || errors.Is(err, problem.Invalid)) {
+			return nil // another attempt would fail as well
 		}
 		return err
 	})
