@@ -16,11 +16,11 @@ func (k *call) recordIfWanted() {
 	if c.recorder == nil || k.echo {
 		return
 	}
-	started, r := time.Now(), k.record
+	started, r, replaced := time.Now(), k.record, k.recordings.replaced
 
 	go func() {
 		if k.isWanted(r) {
-			k.recordings.start(r.recorded(started))
+			k.recordings.start(replaced, r.recorded(started))
 		}
 	}()
 }
@@ -52,14 +52,15 @@ func (k *call) recordAgain() {
 		l.media.Record(nil)
 	}
 	k.recordings.stopTone()
-	started, r := time.Now(), k.record
+	k.recordings.replaced++
+	started, r, replaced := time.Now(), k.record, k.recordings.replaced
 
 	go func() {
 		if err := k.recordings.endAll(); err != nil {
 			return // the call has ended
 		}
 		if k.isWanted(r) {
-			k.recordings.start(r.recorded(started))
+			k.recordings.start(replaced, r.recorded(started))
 		}
 	}()
 }
@@ -87,7 +88,7 @@ func (r Record) recorded(started time.Time) RecordedCall {
 
 var _ recorded = (*call)(nil)
 
-func (k *call) canBeRecorded() bool { return k.state == InCall }
+func (k *call) canBeRecorded() bool { return k.state == InCall && !k.takenOver }
 
 func (k *call) setTaps() {
 	for _, l := range k.people() {

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/selvage/selvage/internal/problem"
 )
 
 // recordTimeout limits how long a change to recordings may take. The call or room does not wait for
@@ -27,8 +25,9 @@ type recordings struct {
 	starting sync.Mutex // held while a recording begins
 
 	// Only the mailbox reads and changes the following fields.
-	bySid map[string]Recording
-	tone  *time.Timer // runs until the next tone; nil without a tone
+	bySid    map[string]Recording
+	tone     *time.Timer // runs until the next tone; nil without a tone
+	replaced int         // how many parties of a call were replaced by transfers
 }
 
 func (r *recordings) init(c *Calls, of recorded, about Recorded) {
@@ -40,7 +39,8 @@ type recorded interface {
 	do(ctx context.Context, f func() (Reply, error)) (Reply, error)
 	post(f func())
 
-	// canBeRecorded reports whether the call or room was answered and has not ended.
+	// canBeRecorded reports whether the call or room was answered and has not ended. It may also
+	// return false if another node has taken the call over.
 	canBeRecorded() bool
 	// setTaps makes the media of the call or room pass their packets to all current recordings.
 	setTaps()
@@ -51,79 +51,6 @@ type recorded interface {
 	// saveRecorded writes whether the call or room is being recorded. listening reports whether any
 	// recording is not paused.
 	saveRecorded(listening bool) error
-}
-
-// start begins a new recording. Recordings begin one after another. Otherwise, the recorder would end
-// a recording that is just beginning, as if a killed process had left it. After an error, start tries
-// again until the call or room has ended, unless the recorder refuses the recording or cannot store
-// packets.
-func (r *recordings) start(c RecordedCall) {
-	r.starting.Lock()
-	defer r.starting.Unlock()
-	var rec Recording
-	_ = r.retry(func() error { // change logs errors
-		err := r.change(func(ctx context.Context) (err error) {
-			if rec == nil {
-				rec, err = r.calls.recorder.Start(ctx, c)
-			}
-			return err
-		})
-		if rec == nil && (errors.Is(err, ErrNotStored) || errors.Is(err, problem.Invalid)) {
-			return nil // another attempt would fail as well
-		}
-		return err
-	})
-	if rec == nil {
-		return
-	}
-
-	_, err := r.of.do(context.Background(), func() (Reply, error) {
-		if r.bySid[rec.Sid()] == nil { // it was ended before change found it
-			rec.Stop()
-		}
-		return Reply{}, nil
-	})
-	if err != nil { // the room has ended
-		rec.Stop()
-	}
-}
-
-// resume ends the recordings that a lost node was making. If there were any, or if expected is set,
-// it begins a new recording. expected reports whether the call or room was being recorded,
-// according to the database. A restarted server may have ended this recording before the clients
-// came back. The lost node finishes the ended recordings when it runs again. After an error, resume
-// tries again until the call or room has ended.
-func (r *recordings) resume(expected bool, c RecordedCall) {
-	err := r.retry(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-		defer cancel()
-		recorded, err := r.calls.recorder.Interrupt(ctx, r.about)
-		if err != nil {
-			r.logger().Error("closing the recording from a lost node", "error", err)
-		}
-		expected = expected || recorded
-		return err
-	})
-	if err == nil && expected {
-		r.start(c)
-	}
-}
-
-// endAll ends all recordings. After an error, it tries again until the call or room has ended.
-func (r *recordings) endAll() error {
-	err := r.retry(func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-		defer cancel()
-		err := r.calls.recorder.End(ctx, r.about, "")
-		if err != nil {
-			r.logger().Error("ending the recordings of a call", "error", err)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return r.follow()
 }
 
 // change calls before, which may be nil, and then makes the recorder match the stored status of the
@@ -148,24 +75,29 @@ func (r *recordings) follow() error {
 	return r.retry(func() error { return r.change(nil) })
 }
 
-// retry calls f until it succeeds, or the call or room has ended. It returns the last error.
+// retry calls f until it succeeds, or this node no longer carries the call or room. It returns the
+// last error.
 func (r *recordings) retry(f func() error) error {
 	for {
 		err := f()
-		if err == nil || !r.isRunning() {
-			return err
+		if err == nil {
+			return nil
 		}
 		time.Sleep(retryAfter)
+		if !r.isRunning() {
+			return err
+		}
 	}
 }
 
-// isRunning reports whether the call or room was answered and has not ended.
+// isRunning reports whether the call or room was answered and has not ended, and no other node has
+// taken it over.
 func (r *recordings) isRunning() (running bool) {
 	_, err := r.of.do(context.Background(), func() (Reply, error) {
 		running = r.of.canBeRecorded()
 		return Reply{}, nil
 	})
-	return err == nil && running
+	return err == nil && running && !r.isTaken()
 }
 
 // applyAfter calls before, which may be nil, and then apply. It ends the recordings whose packets

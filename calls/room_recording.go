@@ -15,7 +15,7 @@ var _ recorded = (*room)(nil)
 // recordFromStart starts the recording that the settings of the room require.
 func (r *room) recordFromStart() {
 	if r.calls.recorder != nil {
-		go r.recordings.start(r.session.recorded(time.Now()))
+		go r.recordings.start(0, r.session.recorded(time.Now()))
 	}
 }
 

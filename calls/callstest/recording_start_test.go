@@ -2,14 +2,72 @@ package callstest
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"testing"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/store"
 )
 
 func always() (bool, error) { return true, nil }
+
+// TestRecordTransferred shows that a call is recorded for its present parties if a transfer replaced a
+// party while the recording could not begin.
+func TestRecordTransferred(t *testing.T) {
+	recorder := &faultyRecorder{}
+	m, archive := newRecordedMeeting(t, recorder, always)
+	recorder.unstarted.Store(math.MaxInt32)
+	p := m.talk("ada", "bob")
+	eventually(t, "the recorder to fail", func() bool { return recorder.unstarted.Load() < math.MaxInt32 })
+	p.transfers("carol")
+	recorder.unstarted.Store(0)
+	eventually(t, "the call to be recorded", func() bool { return p.call().Recorded })
+	all := p.recordingsOf(archive)
+	if len(all) != 1 {
+		t.Fatalf("the call has %d recordings, want 1", len(all))
+	}
+	if got := all[0].To; got != "/private/carol" {
+		t.Errorf("the recording is of a call to %s, want /private/carol", got)
+	}
+	p.caller.do(calls.Command{Op: calls.Hangup})
+}
+
+// A losingStore is a store that notes when it has said that another node carries a call.
+type losingStore struct {
+	*store.Store
+	told atomic.Bool
+}
+
+func (s *losingStore) FindCall(ctx context.Context, projectID, id string) (calls.Record, error) {
+	r, err := s.Store.FindCall(ctx, projectID, id)
+	if err == nil && r.Node != "node" {
+		s.told.Store(true)
+	}
+	return r, err
+}
+
+// TestRecordLost shows that a node does not begin a recording after another node has taken over its
+// call. This would end the recording that the other node makes.
+func TestRecordLost(t *testing.T) {
+	recorder, rows := &faultyRecorder{}, &losingStore{}
+	m, archive := newRecordedMeeting(t, recorder, always, func(c *calls.Config) {
+		rows.Store = c.Store.(*store.Store)
+		c.Store = rows
+	})
+	recorder.unstarted.Store(math.MaxInt32)
+	p := m.talk("ada", "bob")
+	if err := m.store.TakeCall(t.Context(), p.call(), "second"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the node to find out that it has lost the call", rows.told.Load)
+	recorder.unstarted.Store(0)
+	p.caller.do(calls.Command{Op: calls.Hangup})
+	if got := len(p.recordingsOf(archive)); got != 0 {
+		t.Errorf("the call has %d recordings, want none", got)
+	}
+}
 
 // A fullRecorder is a recorder that fails once to store the packets of one recording.
 type fullRecorder struct {
@@ -41,8 +99,14 @@ func TestRecordBesideFull(t *testing.T) {
 	}
 	full.sid = rec.Sid
 	p.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
-	p.isRecorded()
+	eventually(t, "the call to be recorded", func() bool { return p.call().Recorded })
 	if !full.failed.Load() {
 		t.Error("the recorder stored the packets of both recordings")
 	}
+	for _, rec := range p.recordingsOf(archive) {
+		if rec.Track == "both" && rec.Status != recordings.InProgress {
+			t.Errorf("the recording of both sides is %s, want it to continue", rec.Status)
+		}
+	}
+	p.caller.do(calls.Command{Op: calls.Hangup})
 }
