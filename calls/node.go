@@ -40,16 +40,14 @@ func (c *Calls) renew(ctx context.Context) error {
 		return err
 	}
 
-	c.loseNodes(ctx, dead)
+	err = c.loseNodes(ctx, dead)
 	for _, node := range running {
 		if dead[node] {
-			if err := errors.Join(c.endCallsOf(ctx, node), c.rooms.endLostOf(ctx, node)); err != nil {
-				return err
-			}
+			err = errors.Join(err, c.endCallsOf(ctx, node), c.rooms.endLostOf(ctx, node))
 		}
 	}
 	c.peers.forgetSilent(time.Now())
-	return nil
+	return err
 }
 
 // endCallsOf writes the ends of a dead node's calls.

@@ -2,8 +2,12 @@ package calls
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
+
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // A remoteLeg is a leg whose client is connected to this node but whose call is on another node.
@@ -169,16 +173,22 @@ func (c *Calls) closedHere(s Socket) {
 
 // loseNodes treats sockets on dead nodes as closed. It also notifies this node's clients that their
 // calls on dead nodes have ended. If another node has taken a call over, its clients may still attach.
-// loseNodes notifies them only after the call has ended on that node.
-func (c *Calls) loseNodes(ctx context.Context, dead map[string]bool) {
+// loseNodes notifies them only after the call has ended on that node. If loseNodes cannot find out, it
+// returns an error, and its next call tries again.
+func (c *Calls) loseNodes(ctx context.Context, dead map[string]bool) error {
 	for _, l := range c.allLegs() {
 		if s := l.at.Load().(Socket); dead[s.Node] {
 			c.closedHere(s)
 		}
 	}
+	var unknown error // the first one
 	for leg, a := range c.remote.take(func(_ string, a remoteLeg) bool { return dead[a.node] }) {
 		r, err := c.store.FindLeg(ctx, a.project, leg.id)
-		if err == nil && !dead[r.Node] {
+		isUnknown := err != nil && !errors.Is(err, problem.NotFound)
+		if isUnknown && unknown == nil {
+			unknown = fmt.Errorf("finding the node of a call: %w", err)
+		}
+		if isUnknown || err == nil && !dead[r.Node] {
 			c.remote.addNew(leg.id, a)
 			continue
 		}
@@ -191,6 +201,7 @@ func (c *Calls) loseNodes(ctx context.Context, dead map[string]bool) {
 			Cause:   NodeLost,
 		})
 	}
+	return unknown
 }
 
 // sharedNodes returns the nodes that share calls with this node. They carry calls of this node's

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -27,13 +28,18 @@ func TestRemoteLegs(t *testing.T) {
 	}
 }
 
-// A movedStore is a store in which another node carries one call. All other calls have ended.
+// A movedStore is a store in which another node carries one call. All other calls have ended. If err is
+// not nil, the store is unavailable.
 type movedStore struct {
 	Store
 	leg, node string
+	err       error
 }
 
 func (s movedStore) FindLeg(_ context.Context, _, leg string) (Record, error) {
+	if s.err != nil {
+		return Record{}, s.err
+	}
 	if leg == s.leg {
 		return Record{Node: s.node}, nil
 	}
@@ -45,8 +51,8 @@ type hungUpClients map[string]bool
 
 func (c hungUpClients) Tell(_ Socket, e Event) { c[e.Leg] = e.Kind == HungUp }
 
-// TestLoseNodes shows that a client whose call was taken over from a dead node may still attach to it.
-// It is notified once the call has ended.
+// TestLoseNodes shows that a client whose call was taken over from a dead node may still attach to it,
+// even while the database is unavailable. It is notified once the call has ended.
 func TestLoseNodes(t *testing.T) {
 	told := hungUpClients{}
 	c := New(Config{Clients: told, Store: movedStore{leg: "1", node: "alive"}})
@@ -54,16 +60,27 @@ func TestLoseNodes(t *testing.T) {
 	for _, leg := range []string{"1", "2"} {
 		c.remote.add(leg, remoteLeg{node: "dead", holder: "alice", project: "p"})
 	}
-	c.loseNodes(context.Background(), dead)
-	if told["1"] {
-		t.Error("the client was notified that its call has ended, but another node carries the call now")
+	away := errors.New("the database is away")
+	loseNodes := func(want error) {
+		t.Helper()
+		if err := c.loseNodes(t.Context(), dead); !errors.Is(err, want) {
+			t.Errorf("loseNodes = %v, want %v", err, want)
+		}
+		if told["1"] {
+			t.Error("the client was notified that its call has ended, but another node carries the call now")
+		}
 	}
+	loseNodes(nil)
 	if !told["2"] {
 		t.Error("the client was not notified that its call on a dead node has ended")
 	}
 
+	c.store = movedStore{err: away}
+	loseNodes(away)
 	c.store = movedStore{}
-	c.loseNodes(context.Background(), dead)
+	if err := c.loseNodes(t.Context(), dead); err != nil {
+		t.Errorf("loseNodes = %v", err)
+	}
 	if !told["1"] {
 		t.Error("the client was not notified that its call has ended on the other node")
 	}
