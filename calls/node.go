@@ -10,6 +10,11 @@ import (
 // reapAtOnce is how many calls of a dead node are read at a time.
 const reapAtOnce = 100
 
+// reapFor limits how long a renewal may take to close the calls of dead nodes, and to notify clients.
+// The next renewal continues. A longer renewal would look like an outage of the session store; see
+// [peers.forgive].
+const reapFor = renewEvery
+
 // RunNode renews this node's entry, and writes the ends of the calls and room sessions of nodes
 // that died. It returns when ctx is done.
 func (c *Calls) RunNode(ctx context.Context) {
@@ -41,9 +46,11 @@ func (c *Calls) renew(ctx context.Context) error {
 	}
 
 	err = c.loseNodes(ctx, dead)
+	reaping, cancel := context.WithTimeout(ctx, reapFor)
+	defer cancel()
 	for _, node := range running {
 		if dead[node] {
-			err = errors.Join(err, c.endCallsOf(ctx, node), c.rooms.endLostOf(ctx, node))
+			err = errors.Join(err, c.endCallsOf(reaping, node), c.rooms.endLostOf(reaping, node))
 		}
 	}
 	c.peers.forgetSilent(time.Now())

@@ -1,22 +1,80 @@
 package calls
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/session/sql"
 )
 
-// TestDeadNodes shows that a node counts as dead if it stays silent, but not because it could not
-// renew its entry while the session store was unavailable.
-func TestDeadNodes(t *testing.T) {
+// A boundStore is a store of a node that died. It notes whether each search for the node's calls and
+// rooms ends by a deadline.
+type boundStore struct {
+	Store
+	RoomStore
+	bound, searches int
+}
+
+func (s *boundStore) note(ctx context.Context) {
+	s.searches++
+	if _, ok := ctx.Deadline(); ok {
+		s.bound++
+	}
+}
+
+func (*boundStore) RunningNodes(context.Context) ([]string, error) { return []string{"other"}, nil }
+
+func (s *boundStore) FindLeg(ctx context.Context, _, _ string) (Record, error) {
+	s.note(ctx)
+	return Record{Node: "other"}, nil
+}
+
+func (s *boundStore) RunningCalls(ctx context.Context, _ string, _ int) ([]Record, error) {
+	s.note(ctx)
+	return nil, nil
+}
+
+func (s *boundStore) RunningRooms(ctx context.Context, _ string) ([]RoomSession, error) {
+	s.note(ctx)
+	return nil, nil
+}
+
+// TestRenewInTime shows that closing the calls of a dead node does not keep a node from renewing its
+// own entry in time.
+func TestRenewInTime(t *testing.T) {
+	rows := &boundStore{}
+	c := New(Config{Node: "self", Sessions: openSessions(t), Store: rows, Rooms: rows, Clients: hungUpClients{}})
+	c.remote.add("1", remoteLeg{node: "other", holder: "alice", project: "p"})
+	c.peers.checked = time.Now()
+	c.peers.lastAlive["other"] = time.Now().Add(-aliveFor)
+	if err := c.renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rows.searches != 3 {
+		t.Errorf("the node searched %d times for what the dead node carried, want 3", rows.searches)
+	}
+	if rows.bound != rows.searches {
+		t.Errorf("%d of %d searches have a deadline, want all", rows.bound, rows.searches)
+	}
+}
+
+// openSessions returns a new session store.
+func openSessions(t *testing.T) session.Store {
+	t.Helper()
 	sessions, err := sql.Open(t.Context(), sql.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sessions.Close() })
+	return sessions
+}
 
-	p := newPeers("self", nil, sessions)
+// TestDeadNodes shows that a node counts as dead if it stays silent, but not because it could not
+// renew its entry while the session store was unavailable.
+func TestDeadNodes(t *testing.T) {
+	p := newPeers("self", nil, openSessions(t))
 	want := func(when string, want bool) {
 		t.Helper()
 		dead, err := p.deadNodes(t.Context(), []string{"self", "other"})

@@ -181,6 +181,9 @@ func (c *Calls) loseNodes(ctx context.Context, dead map[string]bool) error {
 			c.closedHere(s)
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, reapFor)
+	defer cancel()
+
 	var unknown error // the first one
 	for leg, a := range c.remote.take(func(_ string, a remoteLeg) bool { return dead[a.node] }) {
 		r, err := c.store.FindLeg(ctx, a.project, leg.id)
