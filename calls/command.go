@@ -30,6 +30,12 @@ func holderOf(t fabric.Token) string {
 	return t.Caller()
 }
 
+// holds reports whether a token belongs to a holder, as returned by holderOf. Records from earlier
+// versions of the server contain the id of a guest's token instead.
+func holds(t fabric.Token, holder string) bool {
+	return holderOf(t) == holder || t.Kind == fabric.Guest && t.ID == holder
+}
+
 // An Op is the operation that a command requests.
 type Op string
 

@@ -75,7 +75,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 func (r Record) isHeldBy(t fabric.Token, leg string) bool {
 	switch leg {
 	case r.callerLeg():
-		return holderOf(t) == r.caller()
+		return holds(t, r.caller())
 	case r.CalleeLeg:
 		return t.Kind == fabric.SAT && t.SubscriberID == r.To.SubscriberID
 	}
@@ -132,7 +132,7 @@ func (c *Calls) revive(r Record, in *room) *call {
 
 	caller := fabric.Token{Kind: fabric.SAT, SubscriberID: r.From.SubscriberID}
 	if r.Guest != "" {
-		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest}
+		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest, FamilyID: r.Guest}
 	}
 	k.addAbsent(k.newAbsentLeg(r.callerLeg(), caller, r.From, r.CallerControls))
 	if r.CalleeLeg != "" {

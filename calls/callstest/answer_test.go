@@ -40,12 +40,9 @@ func TestRefreshedGuest(t *testing.T) {
 		second = *c
 		second.Node = "second"
 	})
-	bob := m.online("bob")
-	address := must[fabric.Address](t)(m.fabric.Addresses.FindAt(t.Context(), m.project, "/private/bob"))
-	guest := m.client(fabric.Token{Kind: fabric.Guest, FamilyID: "family", AddressIDs: []string{address.ID}})
-	guest.do(calls.Command{Op: calls.Invite, To: "/private/bob", SDP: offer})
-	bob.rings()
-	bob.do(calls.Command{Op: calls.Answer, SDP: offer})
+	p := m.guestFor("bob")
+	p.connects("bob")
+	guest := p.caller
 	guest.Token.ID = uuid.NewString()
 	m.calls.Moved(t.Context(), guest.Socket, guest.Client)
 
@@ -56,10 +53,84 @@ func TestRefreshedGuest(t *testing.T) {
 	guest.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
 	m.wasSent(guest, calls.Joined, 2)
 	guest.do(calls.Command{Op: calls.Hangup})
-	p := pair{caller: guest, callee: bob}
 	if got := p.call().State; got != calls.Completed {
 		t.Errorf("after the guest has hung up, the call is %s, want %s", got, calls.Completed)
 	}
+}
+
+// An earlierStore writes calls like an earlier version of the server, which stored the id of a guest's
+// token.
+type earlierStore struct {
+	*store.Store
+	token string
+}
+
+func (s *earlierStore) SaveCall(ctx context.Context, r calls.Record) error {
+	r.Guest = s.token
+	return s.Store.SaveCall(ctx, r)
+}
+
+// TestEarlierGuest shows that a guest can attach to a call of a lost node that had an earlier version.
+func TestEarlierGuest(t *testing.T) {
+	var second calls.Config
+	earlier := &earlierStore{}
+	m := newMeeting(t, func(c *calls.Config) {
+		second = *c
+		second.Node = "second"
+		earlier.Store = c.Store.(*store.Store)
+		c.Store = earlier
+	})
+	p := m.guestFor("bob")
+	guest := p.caller
+	earlier.token = guest.Token.ID
+	p.connects("bob")
+
+	m.calls = calls.New(second)
+	guest.Socket.Node = "second"
+	guest.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	m.wasSent(guest, calls.Joined, 2)
+}
+
+// TestRevokedAbsentGuest shows that revoking the tokens of a guest ends its call, even if the guest has
+// not come back after its node was lost.
+func TestRevokedAbsentGuest(t *testing.T) {
+	var second calls.Config
+	m := newMeeting(t, func(c *calls.Config) {
+		second = *c
+		second.Node = "second"
+	})
+	p := m.guestFor("bob")
+	p.connects("bob")
+
+	m.calls = calls.New(second)
+	p.callee.Socket.Node = "second"
+	p.callee.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	go m.calls.Run(t.Context())
+	refresh := fabric.Token{Kind: fabric.Refresh, FamilyID: p.caller.Token.FamilyID}
+	if err := m.fabric.Tokens.Revoke(t.Context(), refresh); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the call to end", func() bool { return p.call().State == calls.Completed })
+	if got := p.call().Cause; got != calls.TokenRevoked {
+		t.Errorf("the call ended with %v, want %v", got, calls.TokenRevoked)
+	}
+}
+
+// guestFor returns a guest and the new subscriber whom the guest may call.
+func (m *meeting) guestFor(name string) (p pair) {
+	m.t.Helper()
+	p.callee = m.online(name)
+	address := must[fabric.Address](m.t)(m.fabric.Addresses.FindAt(m.t.Context(), m.project, "/private/"+name))
+	p.caller = m.client(fabric.Token{Kind: fabric.Guest, FamilyID: "family", AddressIDs: []string{address.ID}})
+	return p
+}
+
+// connects makes the caller of a pair call the callee with the given name.
+func (p pair) connects(name string) {
+	p.caller.t.Helper()
+	p.caller.do(calls.Command{Op: calls.Invite, To: "/private/" + name, SDP: offer})
+	p.callee.rings()
+	p.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
 }
 
 // A ringingStore calls ringing before it writes that a call rings.
