@@ -64,7 +64,7 @@ func TestScriptDigits(t *testing.T) {
 	alice.informs(m, "#")
 	h.wasTold(t, result{Verb: "play", Digits: "0"})
 
-	alice.informs(m, "#")
+	alice.presses(m, '#', 12800) // an INFO would get its 200 before or after the BYE
 	h.wasTold(t, result{Verb: "play", Digits: "#"})
 	alice.respond(alice.expect("BYE"), "200 OK", "")
 }
