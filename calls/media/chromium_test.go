@@ -15,6 +15,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // page contains WebRTC peers, which tests refer to by name. It uses WebRTC in the same way as the
@@ -76,9 +77,12 @@ type browser struct {
 
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
+	if testing.Short() || os.Getenv("SELVAGE_TEST_SERVERS") == "none" {
+		t.Skip("needs a browser")
+	}
 	path, err := exec.LookPath("chromium-headless-shell")
-	if err != nil || testing.Short() || os.Getenv("SELVAGE_TEST_SERVERS") == "none" {
-		t.Skip("needs chromium-headless-shell")
+	if err != nil {
+		servers.Missing(t, "the command chromium-headless-shell")
 	}
 
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
