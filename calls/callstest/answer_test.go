@@ -35,11 +35,7 @@ func TestIncompatibleAnswer(t *testing.T) {
 // TestRefreshedGuest shows that a guest who gets a new token during a call can still end the call,
 // and attach to it after its node was lost.
 func TestRefreshedGuest(t *testing.T) {
-	var second calls.Config
-	m := newMeeting(t, func(c *calls.Config) {
-		second = *c
-		second.Node = "second"
-	})
+	m, second := newMeetingOfNodes(t)
 	p := m.guestFor("bob")
 	p.connects("bob")
 	guest := p.caller
@@ -94,11 +90,7 @@ func TestEarlierGuest(t *testing.T) {
 // TestRevokedAbsentGuest shows that revoking the tokens of a guest ends its call, even if the guest has
 // not come back after its node was lost.
 func TestRevokedAbsentGuest(t *testing.T) {
-	var second calls.Config
-	m := newMeeting(t, func(c *calls.Config) {
-		second = *c
-		second.Node = "second"
-	})
+	m, second := newMeetingOfNodes(t)
 	p := m.guestFor("bob")
 	p.connects("bob")
 

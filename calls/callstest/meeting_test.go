@@ -52,6 +52,16 @@ func (m *meeting) Tell(to calls.Socket, e calls.Event) {
 	m.events = append(m.events, received{e, to.ID})
 }
 
+// newMeetingOfNodes returns a meeting, and the configuration of a second node that shares its stores.
+func newMeetingOfNodes(t *testing.T) (m *meeting, second calls.Config) {
+	t.Helper()
+	m = newMeeting(t, func(c *calls.Config) {
+		second = *c
+		second.Node = "second"
+	})
+	return m, second
+}
+
 // newMeeting returns a meeting. The functions in change may modify the configuration of its calls.
 func newMeeting(t *testing.T, change ...func(*calls.Config)) *meeting {
 	t.Helper()

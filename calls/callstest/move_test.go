@@ -225,11 +225,7 @@ func TestMoveUnseen(t *testing.T) {
 // TestMoveTakenOver shows that a call's time in a room is counted from the move, even after the
 // room's node was lost.
 func TestMoveTakenOver(t *testing.T) {
-	var second calls.Config
-	m := newMeeting(t, func(c *calls.Config) {
-		second = *c
-		second.Node = "second"
-	})
+	m, second := newMeetingOfNodes(t)
 	m.setRoom("remove_after_seconds_elapsed", "1800")
 	p := m.talk("ada", "bob")
 	if err := p.caller.move(lobby); err != nil {

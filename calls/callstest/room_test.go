@@ -336,11 +336,7 @@ func TestWideCommands(t *testing.T) {
 // TestWithoutVideoTakenOver shows that members who joined a room without video still send none after
 // the room's node was lost.
 func TestWithoutVideoTakenOver(t *testing.T) {
-	var second calls.Config
-	m := newMeeting(t, func(c *calls.Config) {
-		second = *c
-		second.Node = "second"
-	})
+	m, second := newMeetingOfNodes(t)
 	m.setRoom("room_join_video_off", "true")
 	guest := m.guest().join()
 	p := m.talk("ada", "bob")
@@ -379,11 +375,7 @@ func (s *takingStore) TakeRoom(ctx context.Context, r calls.RoomSession, node st
 // TestTakenOverEmpty shows that a room session ends if the call of its last member ends while another
 // node takes the session over.
 func TestTakenOverEmpty(t *testing.T) {
-	var second calls.Config
-	m := newMeeting(t, func(c *calls.Config) {
-		second = *c
-		second.Node = "second"
-	})
+	m, second := newMeetingOfNodes(t)
 	guest := m.guest().join()
 	session := m.lastJoined(guest).RoomSession
 	second.Rooms = &takingStore{Store: m.store, taking: func() {
@@ -405,11 +397,7 @@ func TestTakenOverEmpty(t *testing.T) {
 // TestMuteAbsent shows that an operator can mute a member who has not attached yet after the room's
 // node was lost.
 func TestMuteAbsent(t *testing.T) {
-	var second calls.Config
-	m := newMeeting(t, func(c *calls.Config) {
-		second = *c
-		second.Node = "second"
-	})
+	m, second := newMeetingOfNodes(t)
 	absent, present := m.guest().join(), m.guest().join()
 	m.calls = calls.New(second)
 	present.Socket.Node = "second"

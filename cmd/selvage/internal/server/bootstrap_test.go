@@ -62,6 +62,19 @@ func TestBootstrapContinues(t *testing.T) {
 		}
 	}
 
+	hasOneProject(t, a, token)
+	operators, err := a.Operators.List(t.Context(), page.Query{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(operators.Items) != 1 {
+		t.Errorf("there are %d operators, want 1", len(operators.Items))
+	}
+}
+
+// hasOneProject checks that the first start created one project, and that its key is token.
+func hasOneProject(t *testing.T, a *App, token string) {
+	t.Helper()
 	projects, err := a.Fabric.Projects.List(t.Context(), page.Query{Size: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -71,13 +84,6 @@ func TestBootstrapContinues(t *testing.T) {
 	}
 	if _, err := a.Fabric.APIKeys.Authenticate(t.Context(), projects.Items[0].ID, token); err != nil {
 		t.Errorf("the key is refused: %v", err)
-	}
-	operators, err := a.Operators.List(t.Context(), page.Query{Size: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(operators.Items) != 1 {
-		t.Errorf("there are %d operators, want 1", len(operators.Items))
 	}
 }
 
@@ -97,14 +103,5 @@ func TestBootstrapTogether(t *testing.T) {
 		}
 	}
 
-	projects, err := a.Fabric.Projects.List(t.Context(), page.Query{Size: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(projects.Items) != 1 {
-		t.Fatalf("there are %d projects, want 1", len(projects.Items))
-	}
-	if _, err := a.Fabric.APIKeys.Authenticate(t.Context(), projects.Items[0].ID, token); err != nil {
-		t.Errorf("the key is refused: %v", err)
-	}
+	hasOneProject(t, a, token)
 }
