@@ -110,7 +110,7 @@ func (r *report) compare() {
 	}
 }
 
-// measurement returns the first measurement with this name. ok is false if there is none.
+// measurement returns the first measurement with this name. ok is false if no measurement has this name.
 func (r *report) measurement(name string) (_ row, ok bool) {
 	for _, m := range r.Figures {
 		if m.Name == name {

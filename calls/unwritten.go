@@ -30,7 +30,7 @@ func (u *unwrittenEnds) add(r Record) {
 	u.records = append(u.records, r)
 }
 
-// next removes and returns the first record. ok is false if there is none.
+// next removes and returns the first record. ok is false if no record is left.
 func (u *unwrittenEnds) next() (r Record, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

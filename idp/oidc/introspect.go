@@ -53,7 +53,7 @@ func asksSigned(r *http.Request) bool {
 }
 
 // isRefused reports whether the weight of a media type says that the client does not accept the type
-// (RFC 9110, section 12.4.2). The weight is "" if there is none.
+// (RFC 9110, section 12.4.2). The weight is "" if the header omits it.
 func isRefused(weight string) bool {
 	n, err := strconv.ParseFloat(weight, 64)
 	return err == nil && n == 0

@@ -75,7 +75,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	}
 }
 
-// take returns an idle connection. If there is none, it returns a channel on which the caller
+// take returns an idle connection. If all are in use, it returns a channel on which the caller
 // receives its result later.
 func (p *pool) take() (*conn, chan got, error) {
 	p.mu.Lock()

@@ -99,7 +99,7 @@ func (d *Declarer) planProject(
 	return append(steps, contents...), nil
 }
 
-// findProject returns the existing project that an entry describes, or nil if there is none yet.
+// findProject returns the existing project that an entry describes, or nil if it must be created.
 // Projects that other entries describe by ID are not found by name.
 func findProject(p project, existing []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
 	id, name := p.member("id"), p.member("name")

@@ -170,7 +170,7 @@ func (d *Declarer) listResources(ctx context.Context, projectID string) (all []f
 	return all, nil
 }
 
-// find returns the existing resource that an entry describes, or nil if there is none yet. Resources
+// find returns the existing resource that an entry describes, or nil if it must be created. Resources
 // in matched, which other entries describe, are not found by name.
 func (r resource) find(
 	existing []fabric.Resource, taken map[string]place, matched map[string]bool,

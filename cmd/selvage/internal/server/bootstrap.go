@@ -120,7 +120,7 @@ func (a *App) adoptKey(ctx context.Context) error {
 	return a.Fabric.Projects.Delete(ctx, p.ID)
 }
 
-// firstProject returns the oldest project. If there is none, it creates one, and made is true.
+// firstProject returns the oldest project. Without projects, it creates one, and made is true.
 func (a *App) firstProject(ctx context.Context) (p fabric.Project, made bool, err error) {
 	found, err := a.Fabric.Projects.List(ctx, page.Query{Size: 1})
 	if err != nil {
