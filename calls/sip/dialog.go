@@ -28,6 +28,7 @@ type dialog struct {
 	from   sip.Header   // the From header of our requests
 	uri    string       // the phone's URI in the To header of our requests
 	hosts  []string     // the names by which the phone knows this server; fixed once flow is set
+	order  order        // of the phone's requests
 
 	mu        sync.Mutex
 	node      string // the node that carries the call

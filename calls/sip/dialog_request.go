@@ -102,6 +102,9 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 		d.retarget(r)
 		t.respond(response(r, 200, "OK", nil, contact), nil)
 		return
+	case d.awaitsAnswer(): // RFC 3311, section 5.2
+		t.respond(response(r, 491, "Request Pending", nil), nil)
+		return
 	case isLate:
 		offer = d.offerAgain()
 	case !isSDP(r):

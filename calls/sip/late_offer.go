@@ -103,6 +103,14 @@ func (d *dialog) expectsAnswer(t *serverTx) bool {
 	return true
 }
 
+// awaitsAnswer reports whether an ACK with the answer to a late offer may still arrive.
+func (d *dialog) awaitsAnswer() bool {
+	d.mu.Lock()
+	t := d.unanswered
+	d.mu.Unlock()
+	return t != nil && t.isAwaitingACK()
+}
+
 // offerAgain returns the phone's last description as an offer without hold. It stands in for the
 // offer in a re-INVITE without a description.
 func (d *dialog) offerAgain() string {

@@ -127,3 +127,45 @@ func TestLateResume(t *testing.T) {
 	c.bob.send(c.bob.write(ack, ""))
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "still here")
 }
+
+// TestLateAnswerPending shows that a phone cannot make another offer before it has answered a late
+// one. The answer is then used, although the refused request came first.
+func TestLateAnswerPending(t *testing.T) {
+	w := newWorld(t)
+	c := converse(t, w)
+	c.alice.send(c.alice.write(c.alice.inDialog("INVITE", c.answered).withoutOffer(), ""))
+	c.alice.expect("200")
+	late := c.alice.seq
+	for _, method := range []string{"INVITE", "UPDATE"} {
+		hold := c.alice.inDialog(method, c.answered).with(sdpType, c.alice.offer("inactive"))
+		c.alice.send(c.alice.write(hold, ""))
+		refused := c.alice.expect("491")
+		if method == "INVITE" {
+			c.alice.send(c.alice.acknowledge(hold, refused))
+		}
+	}
+
+	moved := w.newPhone("alice")
+	c.alice.rtp = moved.rtp
+	ack := c.alice.inDialog("ACK", c.answered).with(sdpType, moved.offer("sendrecv"))
+	ack.seq = late
+	c.alice.send(c.alice.write(ack, ""))
+	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "moved")
+}
+
+// TestPipelinedRequests shows that requests which arrive together are handled in their order.
+func TestPipelinedRequests(t *testing.T) {
+	w := newWorld(t)
+	alice := w.newPhone("alice").overTCP()
+	m := alice.dialed("echo")
+	alice.acks(m, alice.seq)
+
+	var together strings.Builder
+	for range 32 {
+		together.WriteString(alice.write(alice.inDialog("INFO", m).with("Content-Type: application/dtmf\r\n", "5"), ""))
+	}
+	alice.send(together.String())
+	for range 32 {
+		alice.expect("200")
+	}
+}

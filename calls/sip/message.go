@@ -73,9 +73,17 @@ func (s *Server) receive(b []byte, f flow) {
 		s.counters.limited.Add(1)
 		return // the phone repeats the request
 	}
+	earlier, done, ok := s.orderOf(r, f).enter()
+	if !ok {
+		<-s.workers
+		s.counters.limited.Add(1)
+		return
+	}
 	go func() {
 		defer func() { <-s.workers }()
+		defer done()
 		defer s.recoverPanic()
+		<-earlier
 		s.handle(r, f)
 	}()
 }

@@ -249,6 +249,13 @@ func (t *serverTx) afterACK(do func()) bool {
 	return t.awaitsACK
 }
 
+// isAwaitingACK reports whether the final response to an INVITE has no ACK yet.
+func (t *serverTx) isAwaitingACK() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.awaitsACK
+}
+
 func (t *serverTx) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

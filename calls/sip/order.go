@@ -1,0 +1,54 @@
+package sip
+
+import (
+	"sync"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// maxWaiting is how many requests of a dialog may be waiting or being handled.
+const maxWaiting = 64
+
+// An order makes the requests of a dialog wait for each other, so that they are handled one at a
+// time, in the order in which they arrived. Otherwise, a re-INVITE might overtake the ACK that the
+// phone sent before it. The zero value is ready to use.
+type order struct {
+	mu      sync.Mutex
+	last    chan struct{} // closed once the latest request has been handled; nil if there was none
+	waiting int
+}
+
+// enter adds a request. The caller waits until earlier is closed before it handles the request, and
+// then calls done. ok is false if too many requests are waiting.
+func (o *order) enter() (earlier <-chan struct{}, done func(), ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.waiting == maxWaiting {
+		return nil, nil, false
+	}
+	if o.last == nil {
+		o.last = make(chan struct{})
+		close(o.last)
+	}
+
+	handled := make(chan struct{})
+	earlier, o.last = o.last, handled
+	o.waiting++
+	return earlier, func() {
+		close(handled)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.waiting--
+	}, true
+}
+
+// orderOf returns the order of a request. A request outside a dialog has an order of its own. So has
+// a CANCEL, because it concerns an INVITE that is being handled.
+func (s *Server) orderOf(r *sip.Request, f flow) *order {
+	if r.Method != sip.CANCEL {
+		if d := s.dialogOf(r, f); d != nil {
+			return &d.order
+		}
+	}
+	return new(order)
+}
