@@ -70,8 +70,8 @@ func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a S
 	return a, es.c.Revocations.Sync(ctx)
 }
 
-// accounts returns the accounts of SIP endpoints with a username. Endpoints without a password are
-// omitted.
+// accounts returns the accounts of the SIP endpoints that have the given username, except those
+// without a password.
 func (es *Endpoints) accounts(ctx context.Context, username string) (all []SIPAccount, err error) {
 	found, err := es.store.NamedEndpoints(ctx, username, maxNamesakes)
 	if err != nil {

@@ -174,8 +174,8 @@ func checkNetworks(v kinds.Values) error {
 	return nil
 }
 
-// checkHandler sets the resource of an address to the handler in its members. It returns an error
-// if the project does not have the handler.
+// checkHandler sets a.ResourceID to the id of the handler that a.Fields names. It returns an error if
+// the project does not have the handler.
 func (sip *SIP) checkHandler(ctx context.Context, projectID string, a *SIPAddress) error {
 	t, err := sip.resources.FindThing(ctx, projectID, a.Fields.Text(handlerField))
 	if err == nil {

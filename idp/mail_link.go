@@ -18,10 +18,10 @@ import (
 // A Link is a link in an email. Its token proves that the user reads email at the address, and
 // permits one use for the link's purpose. The link becomes invalid when it is used. It also becomes
 // invalid when the subscriber's password or email address changes, when the subscriber is disabled,
-// and when all of its logins are ended. An operator can also hand over an invitation's link, which
+// and when all of the subscriber's logins end. An operator can also hand over an invitation's link, which
 // then proves nothing about the address.
 type Link struct {
-	Hash         string // hash of its token, which is only in the email
+	Hash         string // hash of its token; the token itself is not stored
 	Purpose      mail.Kind
 	ProjectID    string
 	SubscriberID string // "" before the subscriber exists
@@ -93,7 +93,7 @@ func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string
 // Account returns the email address of the account to which an invitation leads.
 func (l Link) Account() string { return cmp.Or(l.Email, l.Bound) }
 
-// HandOver creates an invitation link for a subscriber, which an operator passes on without a mail.
+// HandOver creates an invitation link for a subscriber, which an operator passes on without an email.
 // It replaces earlier invitations. The errors are those of [fabric.Subscribers.Invite].
 func (ls *Letters) HandOver(ctx context.Context, projectID, subscriberID, inviter string) (string, error) {
 	s, err := ls.Fabric.Subscribers.FindInvitable(ctx, projectID, subscriberID, inviter)

@@ -57,7 +57,7 @@ func (r *Ring) sync(ctx context.Context) error {
 }
 
 // lookAgain reads the ring because a token has an unknown kid. Another node may have just created
-// this key. lookAgain reads at most once a second, so that invented kids do not cause queries. If
+// this key. lookAgain reads at most once a second, so that made-up kids do not cause a flood of queries. If
 // there are several callers at the same time, one of them reads, and the others wait for it.
 func (r *Ring) lookAgain() {
 	r.strangers.Lock()
@@ -78,7 +78,7 @@ func (r *Ring) Trusts(kid string) bool {
 	return s.signers[kid] != nil || s.roots[kid] != nil
 }
 
-// Heard returns a number that changes whenever this node reads a change of the ring.
+// Heard returns a number that changes whenever this node reads a changed ring.
 func (r *Ring) Heard() int64 { return r.latest.Load().version }
 
 // A Status describes the health of a ring.

@@ -82,14 +82,14 @@ func (m *marks) thin() {
 	m.step *= 2
 }
 
-// An index consists of a magic string, numbers that identify the audio, a checksum of 4 bytes, and
-// the states.
+// An index consists of a magic string, three numbers that identify the audio, the step, a checksum of
+// 4 bytes, and the states.
 const (
 	indexMagic = "selvage marks 1\n"
 	indexHead  = len(indexMagic) + 4*8 + 4
 )
 
-// index returns an index with the marks, or nil if marks are missing. f contains the facts of the
+// index returns an index with the marks, or nil if marks are missing. f describes the
 // audio.
 func (m *marks) index(f Facts) []byte {
 	if m.count() == 0 || m.count() != (m.blocks-1)/m.step {

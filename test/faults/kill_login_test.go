@@ -7,13 +7,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A login is a login that was acknowledged to a client.
+// A login contains the code and the tokens of one login that the server acknowledged to a client.
 type login struct {
 	flow    *harness.Flow
 	code    string
 	refresh string // newest refresh token that was acknowledged
 	old     string // refresh token before refresh; "" if there is none
-	unsure  bool   // whether a refresh was in progress when the server was killed
+	unsure  bool   // whether the last refresh failed, so that the server may have used up refresh
 }
 
 // TestKillDuringLogins kills the server while clients redeem codes and refresh tokens. Nothing
@@ -52,7 +52,8 @@ func TestKillDuringLogins(t *testing.T) {
 	}
 }
 
-// logInUntilKilled runs flows until the server is killed, and counts each acknowledged response.
+// logInUntilKilled runs flows until the server is killed, and counts each exchange of a code
+// and each refresh in acked.
 func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter) (done []*login) {
 	for {
 		l := &login{flow: c.NewFlow("openid offline_access")}

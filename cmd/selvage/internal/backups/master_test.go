@@ -43,8 +43,8 @@ func replaceMaster(t *testing.T, rows *store.Store, ring *keys.Ring, next []byte
 }
 
 // TestBackupAroundMaster backs up before and after the master key is replaced. Each backup can be
-// restored only with the master key in use at its time. A program that does not know the new key
-// yet creates no backup, because the backup could not be restored.
+// restored only with the master key in use at its time. A program that does not yet know
+// the new key creates no backup, because that backup could not be restored.
 func TestBackupAroundMaster(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		dir := storetest.Dir(t)
