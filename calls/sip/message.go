@@ -73,7 +73,7 @@ func (s *Server) receive(b []byte, f flow) {
 		s.counters.limited.Add(1)
 		return // the phone repeats the request
 	}
-	earlier, done, ok := s.orderOf(r, f).enter()
+	earlier, done, ok := allDialogs{s}.orderOf(r, f).enter()
 	if !ok {
 		<-s.workers
 		s.counters.limited.Add(1)

@@ -44,7 +44,7 @@ func (o *order) enter() (earlier <-chan struct{}, done func(), ok bool) {
 
 // orderOf returns the order of a request. A request outside a dialog has an order of its own. So has
 // a CANCEL, because it concerns an INVITE that is being handled.
-func (s *Server) orderOf(r *sip.Request, f flow) *order {
+func (s allDialogs) orderOf(r *sip.Request, f flow) *order {
 	if r.Method != sip.CANCEL {
 		if d := s.dialogOf(r, f); d != nil {
 			return &d.order
