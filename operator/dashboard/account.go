@@ -33,7 +33,7 @@ type accountPage struct {
 type sessionRow struct {
 	operator.Session
 	Device string
-	Here   bool // the session of this browser
+	Here   bool // whether it is the session of this browser
 }
 
 // showAccount serves GET /dashboard/account.
@@ -41,12 +41,12 @@ func (a *accountPages) showAccount(v *visit) error {
 	return a.renderAccount(v, http.StatusOK, accountPage{})
 }
 
-// refuseAccount shows the account again, with what is wrong in a submitted form.
+// refuseAccount shows the account page again, with the errors in a submitted form.
 func (a *accountPages) refuseAccount(v *visit, wrong faults) error {
 	return a.renderAccount(v, http.StatusUnprocessableEntity, accountPage{Faults: wrong})
 }
 
-// renderAccount shows a page whose codes and faults are set.
+// renderAccount shows the account page. The caller sets only p's codes and faults.
 func (a *accountPages) renderAccount(v *visit, status int, p accountPage) error {
 	sessions, err := a.Operators.Sessions(v.r.Context(), v.operator.ID)
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *accountPages) factorSection(v *visit) (s templates.FactorSection, err e
 	return s, nil
 }
 
-// accountEnrolPage is the form that adds an authenticator app, as part of the account's pages.
+// accountEnrolPage is the page of the operator's own account that adds an authenticator app.
 var accountEnrolPage = enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"}
 
 // showApp serves GET /dashboard/account/app.
@@ -175,7 +175,8 @@ type passkeyPage struct {
 // showPasskey serves GET /dashboard/account/passkey.
 func (a *accountPages) showPasskey(v *visit) error { return a.renderPasskey(v, http.StatusOK, "") }
 
-// renderPasskey shows the form that adds a passkey. fault is what went wrong the last time, or "".
+// renderPasskey shows the form that adds a passkey. fault says why the previous attempt failed, or
+// is "".
 func (a *accountPages) renderPasskey(v *visit, status int, fault string) error {
 	if !a.factors.passkeys() {
 		return problem.NoSuch("page")

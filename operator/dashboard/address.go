@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// A liveHint is a sentence below an input that names the address of the row to be created. While
-// the operator types in one of the inputs in Names, the page replaces the sentence with the
-// response from Path.
+// A liveHint is a sentence below an input. It names the address that a new row will get. While the
+// operator types in one of the inputs in Names, the page replaces the sentence with the response
+// from Path.
 type liveHint struct {
 	Text, Path string
 	Names      string // names of the inputs, separated by spaces
@@ -37,7 +37,8 @@ func addressInput(k *kinds.Kind, f *form) *input {
 	return nil
 }
 
-// addAddressHint adds a hint to the form for a new resource: the address that it will get.
+// addAddressHint adds a hint to the form for a new resource: the address that the resource will
+// get.
 func (v *visit) addAddressHint(k *kinds.Kind, f *form) {
 	context := "public"
 	if k.Context != "" {

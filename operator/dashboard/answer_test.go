@@ -49,8 +49,8 @@ func (a answer) wantNoText(t testing.TB, texts ...string) {
 	}
 }
 
-// wantRefused reports an error unless the answer refuses the values of a form, in a page with all
-// of the texts.
+// wantRefused reports an error unless the answer is a page that rejects the values of a form and
+// contains all of the texts.
 func (a answer) wantRefused(t testing.TB, texts ...string) {
 	t.Helper()
 	a.wantStatus(t, http.StatusUnprocessableEntity)
@@ -96,7 +96,7 @@ func (a answer) find(t testing.TB, expression string) string {
 	t.Helper()
 	m := regexp.MustCompile(expression).FindStringSubmatch(a.body)
 	if m == nil {
-		t.Fatalf("%s, has no %s\n%s", a, expression, a.body)
+		t.Fatalf("%s has no %s\n%s", a, expression, a.body)
 	}
 	return html.UnescapeString(m[1])
 }

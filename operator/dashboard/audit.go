@@ -26,13 +26,13 @@ type auditPages struct {
 // An auditFilter holds the filter of an audit page, with the values as written in the URL.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
 
-// isNarrow reports whether the filter selects by more than the account and its logins.
+// isNarrow reports whether the filter has conditions other than the account and the action "login".
 func (f auditFilter) isNarrow() bool {
 	f.Account = ""
 	return f != auditFilter{} && f != auditFilter{Action: "login"}
 }
 
-// auditFilter reads the filter from the URL. It returns all of f even if a day is invalid.
+// auditFilter reads the filter from the URL. It fills in all of f even if a day is invalid.
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
@@ -77,7 +77,7 @@ type auditPage struct {
 	ByName bool // the search is for a name instead of an email
 	Narrow bool // filters other than the account and its logins may hide events
 
-	// Cut holds a sentence for each filter that does not cover all matches of its name.
+	// Cut holds a sentence for each name that has more matches than its filter covers.
 	Cut []string
 
 	// Person is the subscriber whose email was searched for. Hindrance describes what keeps this
@@ -177,7 +177,7 @@ func (v *visit) quickLinks(f auditFilter) (links []quickLink) {
 	return links
 }
 
-// An auditSubject is a filter of actions that operators often use.
+// An auditSubject is a filter by action and outcome that operators often use.
 type auditSubject struct{ title, action, outcome string }
 
 var failedLogins = auditSubject{title: "Failed logins", action: "login", outcome: string(audit.Refused)}

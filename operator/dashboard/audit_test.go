@@ -92,7 +92,7 @@ func TestAuditNames(t *testing.T) {
 		">thing.of_before<", ">Thing of before<",
 		`/subscribers/`+left.ID+`" title="`+left.ID+`"><bdi>gone@example.com</bdi></a> (deleted)`)
 
-	// The name of the deleted subscriber is also that of the other project's key.
+	// The other project's key has the same name as the deleted subscriber.
 	named, ofDeleted := strings.Count(trail.body, gone), strings.Count(trail.body, gone+"</bdi></a> (deleted)")
 	if named != ofDeleted {
 		t.Errorf("the name %s occurs %d times, want only the %d of the deleted subscriber", gone, named, ofDeleted)
@@ -157,13 +157,13 @@ func TestAuditActors(t *testing.T) {
 				t.Fatalf("%s: the export of events by %s has %d lines, want 2", path, id, len(rows))
 			}
 			if !slices.Contains(rows[1], "of-"+id) {
-				t.Errorf("%s: the event by %s is %v, want one of-%s", path, id, rows[1], id)
+				t.Errorf("%s: the event by %s is %v, want one about of-%s", path, id, rows[1], id)
 			}
 		}
 	}
 }
 
-// TestAuditActions shows that each change of a subscriber is described in its own words.
+// TestAuditActions shows that each kind of change to a subscriber has its own description.
 func TestAuditActions(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A filter by name covers at most maxNamed actors or targets of each kind.
+// maxNamed is the maximum number of actors or targets of each kind that a filter by name covers.
 const maxNamed = 20
 
 // A nameSearch finds the actors or targets of one kind by id, email or part of a name.

@@ -62,7 +62,8 @@ func TestAuditNameFilters(t *testing.T) {
 	}
 }
 
-// wantOneOf reports an error unless an exported file has one row, with the given id in a column.
+// wantOneOf reports an error unless an exported file has exactly one row below its header, with the
+// given id in a column.
 func wantOneOf(t *testing.T, rows [][]string, column, id string) {
 	t.Helper()
 	if len(rows) != 2 {
@@ -175,7 +176,7 @@ func TestAuditHidesDeletedNames(t *testing.T) {
 }
 
 // TestAuditDays shows that shortcuts lead to the events of recent days, and that the page says when
-// events happened, to whom mails went, and what an empty search would find.
+// events happened, who received emails, and what an empty search would find.
 func TestAuditDays(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -168,7 +168,7 @@ func colorOf(posted url.Values) string {
 	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
-// relabel changes errors about a client's brand_color so that they name the input, color.
+// relabel changes errors about the field brand_color so that they name the form's input, color.
 func relabel(err error) error {
 	var relabeled []error
 	for _, p := range problem.All(err) {

@@ -35,7 +35,7 @@ func picture(t *testing.T, c color.Color) string {
 
 // A brandingForm is the branding form of a project or of a client.
 type brandingForm struct {
-	name     string // of what it brands: project or client
+	name     string // what the form brands: project or client
 	at       string // the path of its page
 	clientID string
 	color    string // the name of the color in audit events

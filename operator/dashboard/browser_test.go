@@ -102,7 +102,7 @@ func (b browser) post(page, path string, form url.Values) answer {
 	return b.send(r)
 }
 
-// signIn signs an operator in, with the password good.
+// signIn signs in an operator whose password is the constant good.
 func (b browser) signIn(email string) {
 	b.Helper()
 	a := b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {email}, "password": {good}})

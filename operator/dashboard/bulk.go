@@ -63,7 +63,7 @@ func (a *site) bulk(v *visit, p bulkPage) error {
 	return v.redirect(fmt.Sprintf("%s?done=%s&n=%d&refused=%d", p.Back, p.changed, changed, refused))
 }
 
-// confirmBulk asks whether to change the rows of a page that still exist.
+// confirmBulk asks whether to change the selected rows. It leaves out rows that no longer exist.
 func (a *site) confirmBulk(v *visit, p bulkPage) error {
 	for _, id := range p.IDs {
 		name, err := p.nameOf(id)

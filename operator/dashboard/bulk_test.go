@@ -140,7 +140,7 @@ func TestBulkLists(t *testing.T) {
 	for _, tt := range []struct {
 		path      string
 		id        string
-		kept      string // id of the row that is not changed
+		kept      string // id of the row that must not change
 		notice    string
 		isChanged func(id string) bool
 	}{

@@ -24,7 +24,8 @@ func (a *callPages) roomsFor(v *visit, r calls.Record) ([]fabric.Address, error)
 }
 
 // moveCall serves POST /dashboard/projects/{project}/calls/{id}/room. If the form has an address,
-// moveCall moves the call into the room there. Otherwise it moves the call out of its room.
+// moveCall moves the call into the room at that address. Otherwise it moves the call out of its
+// room.
 func (a *callPages) moveCall(v *visit) error {
 	r, err := a.findCall(v)
 	if err != nil {

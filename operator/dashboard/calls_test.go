@@ -37,10 +37,10 @@ func (w *world) addCall(change func(*calls.Record)) calls.Record {
 	return r
 }
 
-// talking makes a call run.
+// talking marks a call as answered and still running.
 func talking(r *calls.Record) { r.State, r.Answered = calls.InCall, r.Created.Add(time.Second) }
 
-// over returns a function that ends a call.
+// over returns a function that marks a call as ended.
 func over(cause calls.Cause, answered bool) func(*calls.Record) {
 	return func(r *calls.Record) {
 		if answered {
@@ -126,7 +126,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestCallPage shows that the page of a call describes it and links to what belongs to it.
+// TestCallPage shows that the page of a call describes the call and links to related pages.
 func TestCallPage(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -137,7 +137,7 @@ func TestCallPage(t *testing.T) {
 	page.wantText(t, "Answered", "Hung up", "NORMAL_CLEARING", "Good (MOS 4.", "UDP",
 		"The call was not recorded.", "Call ended",
 		base+"/subscribers/"+past.To.SubscriberID, base+"/audit?target="+past.ID, "selvage call show "+past.ID)
-	page.wantNoText(t, `id="hang-up"`) // it has ended
+	page.wantNoText(t, `id="hang-up"`) // the call has ended
 
 	for _, path := range []string{
 		base + "/calls/" + uuid.NewString(),

@@ -84,8 +84,9 @@ func (a *callPages) narrow(v *visit, filter calls.Filter, text string) (calls.Fi
 	return filter, nil
 }
 
-// mayBeSubscriber reports whether to look for subscribers with the text in the search box. Text
-// without letters is a number. The URL may ask for parties, or already select a subscriber.
+// mayBeSubscriber reports whether to look for subscribers with the text in the search box. It
+// returns false if the text has no letters, if the URL asks for parties only, or if the filter
+// already selects subscribers.
 func mayBeSubscriber(v *visit, filter calls.Filter, text string) bool {
 	onlyParties := v.r.URL.Query().Get("by") == "party"
 	return !onlyParties && len(filter.Subscribers) == 0 && strings.ContainsFunc(text, unicode.IsLetter)

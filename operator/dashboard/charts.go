@@ -12,7 +12,7 @@ type chart struct {
 	Title string
 	Today string // today's count
 	Span  string // the sum of all days
-	Since string // describes the time of Span
+	Since string // describes the period that Span covers
 	Bars  []bar
 }
 
@@ -28,7 +28,7 @@ type chartDay struct {
 	Counts []int64
 }
 
-// These are the number of days in a chart, and its sizes in the units of the drawing.
+// These are the number of days in a chart, and its dimensions in the units of the drawing.
 const (
 	chartDays = 30
 	barStep   = 5 // distance between the left edges of two bars; a bar is one unit narrower
@@ -54,7 +54,7 @@ func (a *projectPages) charts(v *visit) (charts []chart, days []chartDay, err er
 	}
 	today := v.now.UTC().Truncate(24 * time.Hour)
 	first := today.AddDate(0, 0, 1-chartDays)
-	month := today.AddDate(0, 0, 1-today.Day()) // on the 31st, it is before first
+	month := today.AddDate(0, 0, 1-today.Day()) // on the 31st, this is before first
 	from := first
 	if month.Before(first) {
 		from = month

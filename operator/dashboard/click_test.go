@@ -25,8 +25,8 @@ func (b browser) copied() browser {
 	return other
 }
 
-// clicks sends the form of a page to path twice with the same cookies, as a double click does. It returns
-// both answers. Like a browser, b only gets the cookies of the second one.
+// clicks sends the form of a page to path twice with the same cookies, as a double click does. It
+// returns both answers. Like a browser, b keeps only the cookies of the second answer.
 func (b browser) clicks(page, path string, form url.Values) (first, second answer) {
 	b.Helper()
 	form.Set("form", b.token(page))
@@ -34,8 +34,8 @@ func (b browser) clicks(page, path string, form url.Values) (first, second answe
 	return first, b.send(b.request("POST", path, form))
 }
 
-// TestDoubleClickOnEntry shows that a double click on a form that replaces the session has the same
-// answer as a single click. If the form is sent again later, it is refused.
+// TestDoubleClickOnEntry shows that a double click on a form that replaces the session gets the
+// same answer as a single click. The same form is refused if it is sent again later.
 func TestDoubleClickOnEntry(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, token, err := w.operators.First(t.Context())

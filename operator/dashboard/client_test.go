@@ -44,12 +44,12 @@ func TestClientFaults(t *testing.T) {
 		name  string
 		typ   string
 		wrong url.Values // replaces fields of a valid form
-		field string     // with the error
+		field string     // the field with the error
 	}{
 		{"without a redirect URI", "spa", url.Values{"redirect_uri": nil}, "redirect_uri"},
 		{"with a script as redirect URI", "spa", url.Values{"redirect_uri": {"javascript:alert(1)"}}, "redirect_uri"},
-		{"with a fragment in it", "web", url.Values{"redirect_uri": {"https://a.example/#x"}}, "redirect_uri"},
-		{"with an http address to return to", "web", url.Values{"post_logout_redirect_uri": {"http://b.example/"}},
+		{"with a fragment", "web", url.Values{"redirect_uri": {"https://a.example/#x"}}, "redirect_uri"},
+		{"with http after a logout", "web", url.Values{"post_logout_redirect_uri": {"http://b.example/"}},
 			"post_logout_redirect_uri"},
 		{"of an unknown profile", "spa", url.Values{"profile": {"lax"}}, "profile"},
 		{"that omits PKCE", "spa", url.Values{"pkce": {"optional"}}, "pkce"},
@@ -230,7 +230,7 @@ func TestClientSecret(t *testing.T) {
 	again := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(t, shownSecret)
 	notShown := url.Values{"secret": {rotated}}
 	b.post(one, one+"/old-secret", notShown).leadsTo(t, one+"?done=clientended")
-	b.post(one, one+"/old-secret", nil).wantRefused(t) // it has ended
+	b.post(one, one+"/old-secret", nil).wantRefused(t) // the old secret has ended
 
 	rotated = again
 	if got, want := validAt(w.now()), (validity{rotated: true}); got != want {

@@ -21,15 +21,15 @@ var uriFaults = map[idp.URIFault]string{
 		"the app. Native apps can also begin with a domain name of yours in reverse, such as com.example.app:/",
 }
 
-// noURI is the fault of a client without a redirect URI that needs one.
+// noURI is the fault of a client that needs a redirect URI and has none.
 const noURI = "Enter the address to which people return after they sign in. Begin with https://, or " +
 	"http://localhost while you develop the app."
 
 // maxShownURI is the maximum number of characters of a wrong URI in an error.
 const maxShownURI = 100
 
-// explainURIs returns err with errors about the redirect URIs of client c that say what to write. The
-// errors of the API are for developers.
+// explainURIs replaces the errors in err about the redirect URIs of client c with texts that say
+// what to write. The API's own texts are for developers.
 func explainURIs(v *visit, c idp.Client, err error) error {
 	var all []error
 	for _, p := range problem.All(err) {

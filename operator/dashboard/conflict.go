@@ -86,8 +86,8 @@ func normalize(text string) string {
 const rotatedMeanwhile = "Somebody rotated the secret since you opened this page. Nothing was changed. " +
 	"Check the secrets below before you continue."
 
-// sawSecret reports whether the form's page was shown with the secret that has this hash. Otherwise
-// the form could end a secret that its sender does not know of.
+// sawSecret reports whether the form's page was shown with the secret that has this hash. Without
+// this check, a form could end a secret that its sender has never seen.
 func (v *visit) sawSecret(hash string) bool { return v.form.Get("seen") == secretMark(hash) }
 
 // secretMark returns the value of the field "seen" for a secret with this hash.

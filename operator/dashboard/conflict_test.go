@@ -87,8 +87,8 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	w.wantClient(t, c.ID, "Fair", "https://mine.example/cb")
 }
 
-// wantClient reports an error unless a client has a name and a redirect URI, and is of the first
-// party.
+// wantClient reports an error unless the client has the given name and redirect URI, and is a
+// first-party client.
 func (w *world) wantClient(t *testing.T, id, name, redirectURI string) {
 	t.Helper()
 	c, err := w.idp.Clients.Find(t.Context(), id)
@@ -100,12 +100,11 @@ func (w *world) wantClient(t *testing.T, id, name, redirectURI string) {
 		t.Errorf("the client has the redirect URI %q, want %q", c.RedirectURIs[0], redirectURI)
 	}
 	if !c.FirstParty {
-		t.Error("the client is not of the first party, want it to be")
+		t.Error("the client is not a first-party client, want one")
 	}
 }
 
-// ownForms matches the actions of forms that change only what belongs to the operator who sends
-// them.
+// ownForms matches the actions of forms that change only data of the operator who sends them.
 var ownForms = regexp.MustCompile("^/dashboard/account/|/recordings/filters/")
 
 // makesNew matches the pages with forms that edit nothing, although they show values.
@@ -142,7 +141,7 @@ func (f shownForm) editable() string {
 
 // TestEveryFormTellsTheLoser opens each form that edits something as two operators, who save it one
 // after the other. The second operator's form overwrites nothing, keeps what was typed, and can be
-// saved again. If what the form edits has been deleted, a page shows what was typed.
+// saved again. If the edited row has been deleted, a page still shows the typed text.
 func TestEveryFormTellsTheLoser(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -209,7 +208,7 @@ func checkLoser(t *testing.T, b, other browser, f shownForm, name string) {
 		b.send(b.submit(again, again.untouched())).wantStatus(t, http.StatusSeeOther)
 	}
 
-	// What the form edits has been deleted.
+	// Send the form after the edited row has been deleted.
 	ids := lastID.FindAllString(f.action, -1)
 	id := ids[len(ids)-1]
 	f.action = strings.Replace(f.action, id, strings.Repeat("0", len(id)), 1)
@@ -241,7 +240,8 @@ func TestRotatedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRoleChangedMeanwhile shows that an operator's role is not replaced unless the page showed it.
+// TestRoleChangedMeanwhile shows that a form does not replace an operator's role that has changed
+// since the form's page was shown.
 func TestRoleChangedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

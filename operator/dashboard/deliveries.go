@@ -65,7 +65,7 @@ type webhookPage struct {
 	Webhook webhookRow
 	Finder  finder
 	Faults  faults
-	Dead    bool // a delivery on this page was given up
+	Dead    bool // a delivery on this page is no longer retried
 }
 
 func (a *webhookPages) showWebhookPage(v *visit, code int, w fabric.Webhook, wrong faults) error {
@@ -153,8 +153,8 @@ func (a *webhookPages) redeliver(v *visit) error {
 	return v.redirect(v.deliveryRow(d).Path + "?done=redelivered")
 }
 
-// redeliverDead serves POST /dashboard/projects/{project}/webhooks/{id}/redeliver. It requeues
-// all of the webhook's deliveries that were given up.
+// redeliverDead serves POST /dashboard/projects/{project}/webhooks/{id}/redeliver. It requeues all
+// of the webhook's deliveries that are no longer retried.
 func (a *webhookPages) redeliverDead(v *visit) error {
 	w, err := a.find(v)
 	if err != nil {

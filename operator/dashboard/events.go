@@ -172,7 +172,7 @@ func detailsOf(e audit.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// reasons maps the reasons for refusing a login to an explanation and a remedy.
+// reasons maps the reason for a refusal to an explanation and a remedy.
 var reasons = map[string]string{
 	"unknown account": "No account here has this email. It may be misspelled, belong to another project, or " +
 		"still have to be added under Subscribers.",

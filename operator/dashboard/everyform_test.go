@@ -18,8 +18,8 @@ type shownForm struct {
 	page   string // path of the page
 	action string
 	node   *html.Node
-	fields []*html.Node // also those outside of the form
-	isFile bool         // the form can have a file
+	fields []*html.Node // includes fields outside of the form element
+	isFile bool         // the form can upload a file
 }
 
 // everyForm returns the forms of all pages that b can open, one for each action. New pages and forms
@@ -46,8 +46,8 @@ func (b browser) everyForm(ids *strings.Replacer) (all []shownForm) {
 	return all
 }
 
-// formsOf returns the forms of a page with the method POST. A form with a button that leads elsewhere
-// is returned once more for this button.
+// formsOf returns the forms of a page with the method POST. A form with a button that submits to
+// another URL is returned once more for this button.
 func formsOf(t testing.TB, path string, shown answer) (all []shownForm) {
 	t.Helper()
 	page, err := html.Parse(strings.NewReader(shown.body))

@@ -60,7 +60,8 @@ type factorPage struct {
 	Faults  faults
 }
 
-// showFactor serves GET /dashboard/factor. An operator without a second factor is sent to set one up.
+// showFactor serves GET /dashboard/factor. An operator without a second factor is redirected to the
+// page for setting one up.
 func (a *factorPages) showFactor(v *visit) error {
 	next := ownPath(v.r.URL.Query().Get("next"))
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))

@@ -66,8 +66,8 @@ func (f faults) Described(id string, others ...string) template.HTMLAttr {
 	return template.HTMLAttr(` aria-describedby="` + strings.Join(others, " ") + `"`) // safe: ids of templates
 }
 
-// State returns the attributes of an input: those of Described, and those of a wrong value. The
-// first wrong input of a form has the focus.
+// State returns the attributes of an input: those of Described and, if its value is wrong,
+// aria-invalid. The first wrong input of a form also gets the focus.
 func (f faults) State(id string, others ...string) template.HTMLAttr {
 	all := f.Described(id, others...)
 	if len(f.At(id).Texts) == 0 {

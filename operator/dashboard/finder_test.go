@@ -90,8 +90,9 @@ func (w *world) newSubscriber(t *testing.T, email string) (id string) {
 	return s.ID
 }
 
-// TestFinderOfManyNumbers shows that a search for digits with which too many numbers begin still
-// finds names and ids of calls. If nothing else matches, the page asks for more digits.
+// TestFinderOfManyNumbers shows that if too many numbers begin with the digits in the search box,
+// the search still finds names and ids of calls. If nothing else matches, the page asks for more
+// digits.
 func TestFinderOfManyNumbers(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -83,8 +83,8 @@ func pathOf(p *problem.Error) string {
 	return strings.TrimSuffix(first, ":")
 }
 
-// sentence returns text as a sentence, with a capital letter and a period. A text with values is one
-// already.
+// sentence returns text as a sentence, with a capital letter and a period. A text with values
+// already is a sentence.
 func sentence(text string) string {
 	if text == "" || words.HasValues(text) {
 		return text

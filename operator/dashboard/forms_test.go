@@ -102,7 +102,7 @@ func checkRefused(t *testing.T, what string, a answer, typed []string) {
 		id := strings.TrimPrefix(attribute(link, "href"), "#")
 		field := byID[id]
 		if field == nil {
-			t.Errorf("%s: an error leads to %q, which is no field", what, id)
+			t.Errorf("%s: an error leads to %q, which is not a field", what, id)
 			continue
 		}
 		if byID[id+"-fault"] == nil {
@@ -150,8 +150,8 @@ func (f shownForm) hasSecret() bool {
 	return len(elements(f.node, isSecret)) > 0
 }
 
-// elsewhere are forms with other errors. Codes of an authenticator app and passkeys are valid once, so
-// they are not kept.
+// elsewhere lists the actions of forms that TestWrongValues leaves out. Codes of an authenticator
+// app and passkeys are valid once, so the page does not keep them.
 var elsewhere = []string{"/dashboard/account/app", "/dashboard/account/passkey"}
 
 // TestWrongValues posts each form that has text fields, with values that no field accepts. The

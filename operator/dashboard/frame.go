@@ -191,7 +191,7 @@ func (a *site) nav(
 		}
 	}
 
-	// Open only some of the groups, because all of them together are higher than most windows.
+	// Open only some of the groups, because all of them together are taller than most windows.
 	for i, group := range groups {
 		groups[i].Open = (group.Title == string(installation)) == ofInstallation
 	}

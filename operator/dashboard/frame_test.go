@@ -9,7 +9,7 @@ import (
 )
 
 // TestNavigation shows that the navigation has either the project's groups open or the group of the
-// installation, and that a notice stands below the title, so that the title does not move.
+// installation, and that a notice appears below the title, so that the title does not move.
 func TestNavigation(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})

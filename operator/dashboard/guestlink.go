@@ -60,8 +60,8 @@ func (p *mintPage) nameRoom() {
 	}
 }
 
-// roomOf returns the resource or subscriber to which a guest token leads, or nothing if it leads to
-// several.
+// roomOf returns the resource or subscriber at a guest token's only address. It returns a zero
+// Resource if the token does not have exactly one address.
 func (a *tokenPages) roomOf(v *visit, addresses []string) (fabric.Resource, error) {
 	if len(addresses) != 1 {
 		return fabric.Resource{}, nil

@@ -105,7 +105,8 @@ func (a *projectPages) home(v *visit) (err error) {
 // expiresSoon is how long before its expiry an API key needs attention.
 const expiresSoon = 14 * 24 * time.Hour
 
-// maxKeys is the maximum number of keys of which a home page warns. The first to expire come first.
+// maxKeys is the maximum number of keys of which a home page warns. Keys that expire earlier come
+// first.
 const maxKeys = 4
 
 // attention returns the matters that need attention in a project and, for owners, in the

@@ -75,7 +75,7 @@ func TestKeysExpireSoon(t *testing.T) {
 	viewer.get(home).wantText(t, "API key expires soon")
 }
 
-// TestManyKeysExpireSoon shows that the home page warns only of the first keys to expire.
+// TestManyKeysExpireSoon shows that the home page warns only of the keys that expire first.
 func TestManyKeysExpireSoon(t *testing.T) {
 	w := newWorld(t)
 	_, viewer := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer})
@@ -119,7 +119,7 @@ func TestActiveThisMonth(t *testing.T) {
 	viewer.get("/dashboard/projects/"+w.one.ID).wantText(t, "1 this month")
 }
 
-// A wayToSignIn lets the subscriber with the page one sign in.
+// A wayToSignIn enables a subscriber to sign in. one is the path of the subscriber's page.
 type wayToSignIn func(t *testing.T, w *world, b browser, one string)
 
 func acceptInvitation(t *testing.T, w *world, b browser, one string) {

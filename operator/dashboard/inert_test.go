@@ -57,7 +57,7 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// wantSecurityHeaders reports each of the headers against attacks that a page lacks.
+// wantSecurityHeaders reports each security header that a page lacks.
 func wantSecurityHeaders(t *testing.T, a answer) {
 	t.Helper()
 	policy := a.Header.Get("Content-Security-Policy")

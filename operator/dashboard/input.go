@@ -34,7 +34,7 @@ type input struct {
 	Live     *liveHint // hint about the address that is derived from the value
 	Fault    string    // describes what is wrong with the value
 
-	// For inputs of text.
+	// These fields are for text inputs.
 	Value       string
 	Type        string // HTML type for kindText, such as url or number
 	Min         string

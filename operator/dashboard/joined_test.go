@@ -78,7 +78,7 @@ func TestAddRoomWithLink(t *testing.T) {
 }
 
 // TestJoinedFormsAreFresh shows that a form that makes a link needs a recent confirmation, as the
-// button that only makes a link does. Without one, it makes nothing.
+// button that only makes a link does. Without a recent confirmation, the form creates nothing.
 func TestJoinedFormsAreFresh(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A landing redirects a browser that opens the address of a form to a page. Browsers do this when a
-// person reloads the form's response, or changes the language there.
+// A landing redirects a browser that opens the address of a form to a page. Browsers open such an
+// address when a person reloads the form's response, or changes the language there.
 
 // projectHome is the path of a project's home page.
 const projectHome = Prefix + "/projects/{project}"
 
-// landings returns a route for each path that only forms use. It redirects to the page of the object
-// or list that the form changes.
+// landings returns a route for each path that only forms use. The route redirects to the page of
+// the object or list that the form changes.
 func landings(all []route) (added []route) {
 	pages := make(map[string]route) // by path
 	for _, rt := range all {

@@ -34,7 +34,7 @@ func TestFormAddresses(t *testing.T) {
 		}
 		address := ids.Replace(pattern)
 		if strings.Contains(address, "{") {
-			continue // no row exists that the form could be about
+			continue // there is no row for this form
 		}
 		tried++
 
@@ -76,7 +76,7 @@ func (b browser) followWithin(t *testing.T, address, prefix string) answer {
 	return a
 }
 
-// TestLandings shows to which page the address of a form redirects.
+// TestLandings shows the page to which the address of a form redirects.
 func TestLandings(t *testing.T) {
 	w := newWorld(t)
 	_, owner := w.operator("owner@example.com", ofAll)
@@ -139,8 +139,8 @@ func TestLanguageAfterForm(t *testing.T) {
 	}
 }
 
-// TestCompleteSession shows where the pages for a second factor lead an operator whose session
-// already has one: to the page that was asked for, if it belongs to the dashboard. It makes no
+// TestCompleteSession shows that the pages for a second factor redirect an operator whose session
+// already has one. They redirect to the requested page, if it belongs to the dashboard. It makes no
 // difference whether the operator opens such a page or submits its form again.
 func TestCompleteSession(t *testing.T) {
 	w := newWorld(t)

@@ -11,7 +11,7 @@ import (
 // A pager holds the URLs of a list's previous and next page; each is empty if there is none.
 type pager struct{ Prev, Next string }
 
-// query returns which page of a list the URL requests.
+// query returns the page of a list that the URL requests.
 func (v *visit) query() page.Query {
 	from, _ := page.ParseToken(v.r.URL.Query().Get("from")) // an invalid token means the first page
 	return page.Query{Size: page.DefaultSize, From: from}

@@ -127,9 +127,9 @@ func (f logoField) shown() *logoView {
 	return f.Kept
 }
 
-// maxLogoForm is the maximum number of bytes that are read of the uploaded files. It is larger than
-// the limit for logos, so that an operator whose pictures are too large still gets the form as the
-// response.
+// maxLogoForm is the maximum number of bytes that are read from the uploaded files. It is larger
+// than the limit for logos, so that an operator whose pictures are too large still gets the form as
+// the response.
 const maxLogoForm = 8 * brand.MaxUpload
 
 // fileOf returns the name of the input for the file of a logo.

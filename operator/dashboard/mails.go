@@ -63,7 +63,7 @@ var letterStates = []struct {
 	{"kept", status{Word: "Kept here"}}, {"dead", status{Kind: "bad", Word: "Given up"}},
 }
 
-// letterTitles are the names of the kinds of mails.
+// letterTitles are the names of the kinds of emails.
 var letterTitles = map[string]string{
 	"reset_password":            "New password",
 	"verify_address":            "Confirm the address",
@@ -85,7 +85,7 @@ var letterTitles = map[string]string{
 	"operator_added":            "Operator added",
 }
 
-// letterRowOf returns the row of a mail.
+// letterRowOf returns the row of an email.
 func letterRowOf(l Letter) letterRow {
 	row := letterRow{
 		Letter:   l,
@@ -113,7 +113,7 @@ type mailPage struct {
 // listMails serves GET /dashboard/mails.
 func (a *mailPages) listMails(v *visit) error { return a.showMails(v, http.StatusOK, nil) }
 
-// showMails shows the page of mails. wrong describes what is wrong with the form for a test mail.
+// showMails shows the page of emails. wrong holds the errors in the form for a test email.
 func (a *mailPages) showMails(v *visit, code int, wrong faults) error {
 	m := a.Installation.Mailing
 	if m == nil {

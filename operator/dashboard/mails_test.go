@@ -15,8 +15,9 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// mailing returns two emails, one of which was given up. Emails can be sent only to example.com.
-// The recipients of test emails and the ids of retried emails are recorded in w.
+// mailing returns a Mailing with two emails, one of which is no longer retried. Emails can be sent
+// only to example.com. The recipients of test emails and the ids of retried emails are recorded in
+// w.
 func (w *world) mailing() *dashboard.Mailing {
 	return &dashboard.Mailing{
 		State: func(context.Context) (dashboard.MailState, error) {
@@ -79,7 +80,7 @@ func TestMailPages(t *testing.T) {
 	w.pass(operator.Freshness)
 	b.post(at, at+"/test", url.Values{"to": {"ada@example.com"}}).asksToConfirm(t, at)
 	if want := []string{"one", "ada@example.com"}; !slices.Equal(w.mailed, want) {
-		t.Errorf("sent were %v, want %v", w.mailed, want)
+		t.Errorf("the recorded recipients and ids are %v, want %v", w.mailed, want)
 	}
 }
 

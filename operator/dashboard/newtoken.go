@@ -36,7 +36,7 @@ type mintPage struct {
 	About  string
 	Button string
 	Form   form
-	New    string       // an unknown reference, for which issuing the token creates a subscriber
+	New    string       // an unknown reference; issuing the token creates its subscriber
 	Made   *mintedToken // nil until the token is created
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // newMail returns the emails that an operator has received since the last call, oldest first. It
-// fails the test if a message contains a link.
+// reports an error if an email contains a link or does not come from selvage.
 func (w *world) newMail(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
 	w.Helper()
 	found, err := w.rows.ListLetters(w.Context(), "", firstPage)
@@ -26,10 +26,10 @@ func (w *world) newMail(email string, seen map[string]bool) (kinds []mail.Kind, 
 		draft, err := w.idp.Letters.Write(w.Context(), l)
 		must(w, err)
 		if draft.Link != "" {
-			w.Errorf("the mail %s has the link %q, want none", l.Kind, draft.Link)
+			w.Errorf("the email %s has the link %q, want none", l.Kind, draft.Link)
 		}
 		if !strings.HasPrefix(draft.Brand.Name, "selvage at ") {
-			w.Errorf("the mail %s is from %q, want selvage", l.Kind, draft.Brand.Name)
+			w.Errorf("the email %s is from %q, want selvage", l.Kind, draft.Brand.Name)
 		}
 		kinds, drafts = append(kinds, l.Kind), append(drafts, draft)
 	}
@@ -58,7 +58,7 @@ func TestOperatorsAreNotified(t *testing.T) {
 	wantFacts(t, signedIn, map[string]string{"address": "127.0.0.1", "by": ""})
 	for _, draft := range signedIn {
 		if draft.Facts["when"] == "" {
-			t.Errorf("the mail does not say when the operator signed in: %v", draft.Facts)
+			t.Errorf("the email does not say when the operator signed in: %v", draft.Facts)
 		}
 	}
 	w.browser().signIn(anns)
@@ -114,7 +114,7 @@ func wantFacts(t *testing.T, drafts []mail.Draft, want map[string]string) {
 	for _, draft := range drafts {
 		for name, value := range want {
 			if got := draft.Facts[name]; got != value {
-				t.Errorf("the fact %s in the mail is %q, want %q", name, got, value)
+				t.Errorf("the fact %s in the email is %q, want %q", name, got, value)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func (v *visit) submissionID() string {
 	return id
 }
 
-// clickID returns an id of a form that this browser sends. Both requests of a double click have the same
+// clickID identifies a form that this browser sends. Both requests of a double click have the same
 // cookies, because the browser has dropped the first response.
 func clickID(v *visit) string {
 	return v.submissionID() + "\n" + strings.Join(v.r.Header.Values("Cookie"), "\n")

@@ -18,24 +18,24 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// valid holds a value for each text that a form of the dashboard requires and does not fill in.
+// valid holds a value for each required field that a dashboard form leaves empty.
 var valid = map[string]string{
 	"name": "Made by a form", "email": "new@example.com", "url": "https://hooks.example/new", "days": "30",
 	"issuer": "https://other.example/", "client_id": "an-id", "client_secret": "a-secret",
 	"allowed_addresses": "/private/ada", "redirect_uri": "https://app.example/cb",
 }
 
-// needed are fields that forms require although the browser does not enforce it.
+// needed lists the fields that the server requires although the browser does not.
 var needed = map[string][]string{
 	"/tokens/make/guest$":     {"allowed_addresses"},
 	"/clients$":               {"name", "redirect_uri"},
 	"/kinds/conference_rooms": {"name"},
 }
 
-// quoted matches the text that a field for a confirmation asks for.
+// quoted matches the text that a confirmation field asks the operator to type.
 var quoted = regexp.MustCompile(`“([^”]+)”`)
 
-// confirmation returns what a form asks its sender to type.
+// confirmation returns the text that a form asks its sender to type.
 func confirmation(form *html.Node) string {
 	for _, label := range elements(form, func(n *html.Node) bool { return n.Data == "label" }) {
 		field := find(form, attribute(label, "for"))
@@ -101,12 +101,12 @@ var notTwice = regexp.MustCompile("^/dashboard/(logout|confirm|account/(password
 var repeatable = regexp.MustCompile(
 	// They store the same values again.
 	`/(edit|settings|branding|mark|role|name|theme|language|bulk|upstreams/[^/]+)$` +
-		// They delete or end something, which has happened already.
+		// They delete or end something that is already gone.
 		`|/(delete|remove|revoke|disable|unlock)$` +
 		// They only show something. The first button of a new retention rule shows a preview.
 		`|/(signing-key|retention)$`)
 
-// deletesProject and endsSomething match forms after which others would fail.
+// deletesProject and endsSomething match the actions of forms that make other forms fail.
 var (
 	deletesProject = regexp.MustCompile("/projects/[^/]+/delete$")
 	endsSomething  = regexp.MustCompile("delete|revoke|remove|withdraw|disable|old-secret")
@@ -123,7 +123,7 @@ func (f shownForm) lateness() int {
 	return 0
 }
 
-// harmless are actions that change nothing the second time.
+// harmless matches audit actions that change nothing when they are repeated.
 var harmless = regexp.MustCompile(`\.(updated|revoked|disabled|roles_changed|ended_all)$`)
 
 // actions counts the audit events by their action. For a harmless action, it counts each target
@@ -150,8 +150,7 @@ func (w *world) actions() map[string]int {
 	}
 }
 
-// afterwards is the time after which the server has dropped the response that it keeps for the
-// second click.
+// afterwards is a time after which the server no longer keeps the response for the second click.
 const afterwards = 4 * time.Second
 
 // sendTogether sends the same form several times at once.
@@ -209,7 +208,7 @@ func checkSentTwice(t *testing.T, b browser, f shownForm) bool {
 	}
 	for i, a := range append(both, third) {
 		if a.StatusCode >= http.StatusInternalServerError || a.StatusCode == http.StatusForbidden {
-			t.Errorf("request %d: %s, want neither 403 nor an error of the server", i, a)
+			t.Errorf("request %d: %s, want neither 403 nor a server error", i, a)
 		}
 	}
 
@@ -219,14 +218,15 @@ func checkSentTwice(t *testing.T, b browser, f shownForm) bool {
 	}
 	for action, n := range b.actions() {
 		if n > before[action]+1 {
-			t.Errorf("sending the form three times did %s %d times, want at most once", action, n-before[action])
+			t.Errorf("sending the form three times recorded %s %d times, want at most once",
+				action, n-before[action])
 		}
 	}
 	return true
 }
 
 // TestSecretShownTwice shows that both requests of a double click show the same new secret, that a
-// third shows no secret, and that the form of a new page makes another key.
+// third request shows no secret, and that the form on a newly loaded page creates another key.
 func TestSecretShownTwice(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -258,8 +258,8 @@ func TestSecretShownTwice(t *testing.T) {
 	}
 }
 
-// TestSentToTwoNodes shows that the page about a form that another node is still handling does not call
-// the form's secret lost, and that it does not wait for a node that must have stopped.
+// TestSentToTwoNodes shows that the page about a form that another node is still handling does not
+// say that the form's secret is lost, and that it does not wait for a node that must have stopped.
 func TestSentToTwoNodes(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

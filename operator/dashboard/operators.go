@@ -31,7 +31,7 @@ type operatorRow struct {
 	URL    string
 	Roles  []roleRow
 	Status status
-	Self   bool // the row is of the operator who reads it
+	Self   bool // the row is about the operator who views it
 }
 
 // A roleRow is a role with the name of its project.
@@ -128,7 +128,7 @@ func rolesOf(all []operator.Operator) (roles []operator.Membership) {
 	return roles
 }
 
-// roleTitles describes the roles in a word.
+// roleTitles describes each role in one word.
 var roleTitles = map[operator.Role]string{
 	operator.Owner:  "Owner",
 	operator.Admin:  "Admin",

@@ -46,8 +46,8 @@ func (a *factorPages) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (pass
 	return f, nil
 }
 
-// usePasskey verifies the passkey in a form and returns it. If the passkey is rejected, the returned
-// one has its owner, if that is known.
+// usePasskey verifies the passkey in a form and returns it. For a rejected passkey, the returned
+// value has only the owner, if the owner is known.
 func (a *factorPages) usePasskey(v *visit) (factor.Passkey, error) {
 	if !a.passkeys() {
 		return factor.Passkey{}, factor.ErrNone

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// wantReasons reports each reason for refused logins that the audit trail does not have as often as
-// wanted.
+// wantReasons reports each reason for refused logins whose number in the audit trail differs from
+// the wanted one.
 func (w *world) wantReasons(want map[string]int) {
 	w.Helper()
 	reasons := make(map[string]int)

@@ -109,7 +109,7 @@ func (a *brandPages) writePreview(v *visit, c *idp.Client) error {
 }
 
 // sampleLogin returns the login page of a client, or of the project if c is nil, with the branding
-// in q. For values that q lacks, it uses those to which the branding falls back.
+// in q. For values that q lacks, it uses the fallback values of the branding.
 func (a *brandPages) sampleLogin(
 	v *visit, c *idp.Client, q url.Values,
 ) (page templates.Login, view templates.View, err error) {

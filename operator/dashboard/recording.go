@@ -141,7 +141,7 @@ func startAt(text string, whole time.Duration) string {
 	return strconv.FormatFloat(seconds, 'f', -1, 64)
 }
 
-// These are the sizes of a waveform, in the units of its drawing.
+// These are the dimensions of a waveform, in the units of its drawing.
 const (
 	pixels   = 480 // width
 	halfHigh = 24  // height of each half
@@ -168,7 +168,7 @@ func legs(o levels.Outline, frames int64) (drawn []leg) {
 // the lower edge.
 func waveform(o levels.Outline, channel int) string {
 	var above, below strings.Builder
-	rightEdge := "" // the last point lasts until the right edge
+	rightEdge := "" // extends the last point to the right edge
 	n := o.Length()
 	step := float64(pixels) / float64(max(1, n))
 	for i := range n {
@@ -186,7 +186,7 @@ func waveform(o levels.Outline, channel int) string {
 	return fmt.Sprintf("M0 %d", halfHigh) + above.String() + rightEdge + below.String() + "Z"
 }
 
-// soundFacts describes the audio of a recording whose audio was measured.
+// soundFacts describes the audio of a recording, or returns nil if the audio was not measured.
 func soundFacts(w *words.Words, r recordings.Recording) (facts []fact) {
 	if r.Levels == nil {
 		return nil

@@ -16,7 +16,7 @@ type savedFilter struct {
 	Typed         string // a new name that was refused
 }
 
-// A savedFilters is the section of the recordings page that shows the saved filters.
+// savedFilters is the section of the recordings page that shows the saved filters.
 type savedFilters struct {
 	All   []savedFilter
 	Query string // the search that the page shows, as it would be saved; "" if it shows all recordings

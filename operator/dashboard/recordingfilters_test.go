@@ -46,7 +46,7 @@ func TestSavedFilters(t *testing.T) {
 	}
 	b.get("/dashboard/projects/"+w.two.ID+"/recordings").wantNoText(t, "Late sales")
 
-	// Nobody else can rename or remove it.
+	// Nobody else can rename or remove the filter.
 	rename := regexp.MustCompile(at + "/filters/[^/]+/rename").FindString(b.get(at).body)
 	viewer.post(at, rename, url.Values{"name": {"Mine"}}).wantStatus(t, http.StatusNotFound)
 

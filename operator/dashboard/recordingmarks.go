@@ -46,7 +46,8 @@ func markInputs(r recordings.Recording) []input {
 	return []input{{Name: "tags", Value: strings.Join(r.Tags, " ")}, {Name: "hold", Value: r.Hold}}
 }
 
-// tagsIn returns the tags in a text, which are separated by spaces or commas. It folds capitals.
+// tagsIn returns the tags in a text, which are separated by spaces or commas. It converts them to
+// lower case.
 func tagsIn(text string) []string {
 	return strings.Fields(strings.ToLower(strings.ReplaceAll(text, ",", " ")))
 }

@@ -27,7 +27,7 @@ type recordingRow struct {
 	recordings.Recording
 	At      time.Time // when the call started, or when the recording was stored
 	Title   string
-	URL     string // of the recording's page
+	URL     string // URL of the recording's page
 	Media   string // URL of the audio; "" if there is none
 	Length  string
 	Size    string
@@ -103,7 +103,7 @@ type recordingListPage struct {
 	Finder finder
 	Saved  savedFilters
 	API    string // URL of the API
-	ID     string // of the project
+	ID     string // id of the project
 	Live   string // the URL of the list's event stream; "" if the search is invalid
 	Faults faults
 }

@@ -107,7 +107,7 @@ func (a *recordingPages) findRecordings(
 	return page.Page[recordings.Recording]{}, tooMany
 }
 
-// meaningsOf returns the filters for which the text in the search box may stand, in the order in
+// meaningsOf returns the filters that the text in the search box may stand for, in the order in
 // which they are tried.
 func meaningsOf(filter recordings.Filter, text string) (meanings []recordings.Filter) {
 	byParty, byBeginning, byCall := filter, filter, filter
@@ -135,9 +135,9 @@ func meaningsOf(filter recordings.Filter, text string) (meanings []recordings.Fi
 	return meanings
 }
 
-// searchRecordings returns a page of the recordings that match a filter. The filter may consist
-// only of the beginning of a call's id. If no call matches, the text is then used as the beginning
-// of a recording's id.
+// searchRecordings returns a page of the recordings that match a filter. If the filter consists
+// only of the beginning of a call's id and no call matches, searchRecordings uses the text as the
+// beginning of a recording's id.
 func (a *recordingPages) searchRecordings(
 	ctx context.Context, filter recordings.Filter, query page.Query,
 ) (page.Page[recordings.Recording], error) {

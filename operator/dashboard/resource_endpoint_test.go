@@ -28,7 +28,7 @@ func TestEndpointPassword(t *testing.T) {
 	made.wantStatus(t, http.StatusOK)
 	first := made.find(t, passwordShown)
 	if !valid(first) {
-		t.Fatalf("the new SIP endpoint has another password than the shown %q", first)
+		t.Fatalf("the password of the new SIP endpoint differs from the shown %q", first)
 	}
 
 	endpoints := w.fabric.Resources.Kinds().ByType(fabric.EndpointKind)
@@ -42,7 +42,7 @@ func TestEndpointPassword(t *testing.T) {
 		t.Errorf("the new password is %q again, want another one", second)
 	}
 	if !valid(second) {
-		t.Errorf("the SIP endpoint has another password than the shown %q", second)
+		t.Errorf("the password of the SIP endpoint differs from the shown %q", second)
 	}
 
 	room := base + "/resources/" + w.room("lobby").ID

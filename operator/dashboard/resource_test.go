@@ -29,7 +29,7 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 		}
 	}
 
-	// Omit fields that are not in the form from both.
+	// Remove fields that are not in the form from both results.
 	for _, f := range k.Fields {
 		raw, ok := example[f.Name]
 		if !ok || f.ReadOnly || f.Name == "document_version" {
@@ -205,8 +205,8 @@ func TestDeleteResource(t *testing.T) {
 	b.get(one).wantStatus(t, http.StatusNotFound)
 }
 
-// TestCustomKind shows that a kind defined by an operator gets a form without any code. The members of
-// an object become a group of inputs, each with its own error.
+// TestCustomKind shows that a kind defined by an operator gets a form without any code written for
+// it. The members of an object become a group of inputs, each with its own error.
 func TestCustomKind(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -135,11 +135,11 @@ func TestRoomChanges(t *testing.T) {
 		t.Fatalf("there are %d requests for rooms, want 1", len(roomRequests))
 	}
 	if !roomRequests[0].End {
-		t.Errorf("the request for the room is %+v, want its end", roomRequests[0])
+		t.Errorf("the request for the room is %+v, want a request to end it", roomRequests[0])
 	}
 	b.get(at).wantNoText(t, `id="end-room"`)
 
-	// After the end of the session, the same forms say so.
+	// After the end of the session, the same forms report that it has ended.
 	over(calls.NormalClearing, true)(&member)
 	must(t, w.rows.SaveCall(t.Context(), member))
 	s.Ended = time.Now()

@@ -164,7 +164,7 @@ func (i *input) setType(f kinds.Field) {
 	}
 }
 
-// setJSON makes an input one for JSON.
+// setJSON turns an input into one for JSON.
 func (i *input) setJSON(value, example json.RawMessage) {
 	i.Kind = kindJSON
 	i.Length = 0
@@ -213,7 +213,7 @@ func inOrder(values, chosen []string) (choices []choice) {
 	return choices
 }
 
-// toChoices returns values as choices, after one for no value if orNone is set.
+// toChoices returns values as choices. If orNone is set, the first choice stands for no value.
 func toChoices(values []string, chosen string, orNone bool) (choices []choice) {
 	if orNone {
 		choices = append(choices, choice{Title: "Not set", Chosen: chosen == ""})

@@ -60,7 +60,8 @@ func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets
 }
 
 // tokensIssued counts the tokens that an operator created manually. It counts only events on the
-// first page of the audit trail that has any, and ignores events whose tokens must have expired.
+// first page of the audit trail that contains such events, and ignores events whose tokens must
+// have expired.
 func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error) {
 	issued := audit.Filter{
 		Actor:     o.ID,
@@ -123,8 +124,8 @@ func secretChain(operatorID string, events []audit.Event) (chain []secretEvent) 
 		byActor[e.Actor.ID] = append(byActor[e.Actor.ID], e)
 	}
 
-	nameOf := map[string]string{operatorID: ""} // of each actor, by id
-	actors := []string{operatorID}              // whose events are still to be visited
+	nameOf := map[string]string{operatorID: ""} // name of each actor, by id
+	actors := []string{operatorID}              // actors whose events have not been visited yet
 	for len(actors) > 0 {
 		actor := actors[0]
 		actors = actors[1:]

@@ -33,7 +33,7 @@ func (w *world) keyIsValid(secret string) bool {
 	return err == nil
 }
 
-// newToken creates a subscriber's token in the same way, and returns it.
+// newToken creates a subscriber's token through the form, and returns the token.
 func (w *world) newToken(b browser, base string) string {
 	w.Helper()
 	form := base + "/tokens/make/subscriber"
@@ -160,7 +160,7 @@ func TestSecretsThroughKey(t *testing.T) {
 	shown.wantText(t,
 		`value="api_key `+child.ID, "Created with <bdi>keeper</bdi>,",
 		`value="api_key `+grandchild.ID, "Created with <bdi>child</bdi>,")
-	shown.wantNoText(t, other.ID, `value="api_key `+keeper.ID) // of another operator, and revoked
+	shown.wantNoText(t, other.ID, `value="api_key `+keeper.ID) // seen by another operator; revoked
 
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + grandchild.ID}}).leadsTo(t, at+"?done=madeended")
 	k, err := w.fabric.APIKeys.Find(t.Context(), w.one.ID, grandchild.ID)

@@ -41,7 +41,7 @@ func TestSetupLink(t *testing.T) {
 		}
 	}
 	if field := between(guessable, `<input id="username"`, ">"); strings.Contains(field, "autofocus") {
-		t.Errorf("after a weak password, the field of the email is %q, want it not focused", field)
+		t.Errorf("after a weak password, the field of the email is %q, want no focus on it", field)
 	}
 
 	// The link is used up, and no other page is accessible without a second factor.

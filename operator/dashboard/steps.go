@@ -66,8 +66,9 @@ func (a *projectPages) steps(v *visit) ([]step, error) {
 	return all, nil
 }
 
-// fewSubscribers is the most subscribers of a new project. In a new project, the first step is done
-// once a subscriber can sign in. Later, nobody may need to, because a backend creates all tokens.
+// fewSubscribers is the maximum number of subscribers of a project that counts as new. In a new
+// project, the first step is done once a subscriber can sign in. In a larger project, perhaps
+// nobody needs to sign in, because a backend creates all tokens.
 const fewSubscribers = 10
 
 // subscriberStep returns the task to add a subscriber who can sign in.

@@ -18,8 +18,8 @@ type invitationPart struct {
 	Status           status
 	How              string // how the subscriber gets the link
 	Created, Expires time.Time
-	Valid            string // how long the link of a mail that has not been sent yet will be valid
-	Box              string // URL of the local mailbox that has the mail; "" if there is none
+	Valid            string // how long the link in an email that has not been sent yet will be valid
+	Box              string // URL of the local mailbox that has the email; "" if there is none
 	New              shownOnce
 }
 
@@ -56,7 +56,7 @@ func (a *subscriberPages) invitationPart(v *visit, s fabric.Subscriber) (*invita
 	return p, nil
 }
 
-// validAfterSending describes how long the link in a mail is valid.
+// validAfterSending describes how long the link in an email is valid.
 func validAfterSending(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d == day {
@@ -68,7 +68,7 @@ func validAfterSending(d time.Duration) string {
 	return words.Textf("%s hours after it is sent", int(d.Hours()))
 }
 
-// keepsMail reports whether mails are kept on this machine instead of being sent, and returns the
+// keepsMail reports whether emails are kept on this machine instead of being sent, and returns the
 // URL of the mailbox, or "" if there is none.
 func (a *subscriberPages) keepsMail(v *visit) (kept bool, box string) {
 	if a.Mailing == nil {
@@ -176,7 +176,7 @@ func (a *subscriberPages) handOverInvitation(v *visit) error {
 		return err
 	}
 	once := shownOnce{Link: link}
-	if !earlier.Expires.IsZero() { // otherwise the mail has not been sent yet
+	if !earlier.Expires.IsZero() { // otherwise the email has not been sent yet
 		once.Replaced = earlier.To
 	}
 	return a.subscriberPage(v, http.StatusOK, nil, once)

@@ -93,20 +93,20 @@ func TestInvitation(t *testing.T) {
 	b.post(one, one+"/invite/withdraw", nil).wantRefused(t) // there is no invitation
 
 	b.post(one, one+"/invite", nil).leadsTo(t, one+"?done=invited")
-	shows("while the mail waits", "waiting to be sent", "Valid until", "7 days after it is sent", "Send again",
+	shows("while it waits", "waiting to be sent", "Valid until", "7 days after it is sent", "Send again",
 		"Withdraw")
 	first := w.send(t)
-	shows("after the mail", "By mail to eve@example.com", "Valid until", "Pending")
+	shows("after the email", "By mail to eve@example.com", "Valid until", "Pending")
 	if n := strings.Count(b.get(one).body, "<dt>Status</dt>"); n != 1 {
 		t.Errorf("the page of an invited subscriber has %d statuses, want 1", n)
 	}
 	b.post(one, one+"/invite", nil)
 	second := w.send(t)
 	if len(first) != 1 || len(second) != 1 {
-		t.Fatalf("sending twice mailed the links %v and %v, want one each", first, second)
+		t.Fatalf("the two emails contain the links %v and %v, want one each", first, second)
 	}
 	if err := w.accept(t, first[0]); !errors.Is(err, problem.NotFound) {
-		t.Errorf("after another mail, the first link = %v, want not found", err)
+		t.Errorf("after another email, the first link = %v, want not found", err)
 	}
 
 	// A link to hand over replaces mailed links, and does not prove that the subscriber owns the
@@ -140,8 +140,8 @@ func TestInvitation(t *testing.T) {
 	b.get(one).wantNoText(t, `id="invitation"`)
 }
 
-// TestHandOverBeforeMail shows that a link to hand over replaces an invitation mail that has not
-// been sent yet, and that the page does not claim that the mail was sent.
+// TestHandOverBeforeMail shows that a link to hand over replaces an invitation email that has not
+// been sent yet, and that the page does not claim that the email was sent.
 func TestHandOverBeforeMail(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -151,7 +151,7 @@ func TestHandOverBeforeMail(t *testing.T) {
 	replaced.wantText(t, "Earlier links no longer work.")
 	replaced.wantNoText(t, "was mailed to")
 	if links := w.send(t); len(links) != 0 {
-		t.Errorf("after the link to hand over, the mail was sent with %v", links)
+		t.Errorf("after the link to hand over, the email was sent with %v", links)
 	}
 }
 

@@ -215,7 +215,7 @@ func TestGeneratedPassword(t *testing.T) {
 		t.Errorf("after a weak password, its field is %s, want it focused", field)
 	}
 	if field := between(weak.body, `<input id="f-email"`, ">"); strings.Contains(field, "autofocus") {
-		t.Errorf("after a weak password, the field of the email is %s, want it not focused", field)
+		t.Errorf("after a weak password, the field of the email is %s, want no focus on it", field)
 	}
 
 	both := url.Values{"email": {"ada@example.com"}, "password": {good}, "generate": {"yes"}}

@@ -35,8 +35,8 @@ func sortFields(fields []unsentField) {
 // maxUnsent is the maximum size of a form that is kept, in bytes, with fieldOverhead for each field.
 const maxUnsent = maxForm
 
-// If a form could not be handled because of err, keepUnsent responds with a page that keeps the
-// form's fields. It returns false if err has another remedy or the form cannot be kept.
+// keepUnsent responds with a page that keeps the fields of a form that could not be handled because
+// of err. It returns false if err has another remedy or the form cannot be kept.
 func (a *site) keepUnsent(v *visit, err error) bool {
 	if v.r.Method != http.MethodPost || v.route.upload > 0 || !a.isSameOrigin(v.r) {
 		return false // a page cannot keep a file
@@ -76,9 +76,9 @@ func (a *site) keepUnsent(v *visit, err error) bool {
 // notTyped are fields of forms that nobody types.
 var notTyped = []string{"form", "seen", "confirm", "overlap", "do", "version", "document"}
 
-// If a form is about something that no longer exists, such as a deleted subscriber, keepTyped
-// responds with a page that shows what was typed. It returns false if err has another remedy or
-// nothing was typed. The page shows no secrets.
+// keepTyped responds to a form about something that no longer exists, such as a deleted subscriber,
+// with a page that shows what was typed. It returns false if err has another remedy or nothing was
+// typed. The page shows no secrets.
 func (a *site) keepTyped(v *visit, err error) bool {
 	if v.r.Method != http.MethodPost || v.operator.ID == "" || !a.isSameOrigin(v.r) {
 		return false

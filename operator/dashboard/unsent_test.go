@@ -163,8 +163,8 @@ func TestUnsentFormRefused(t *testing.T) {
 	}
 }
 
-// TestUnsentUpload shows that no page keeps a form that can have a file, because it would lack the
-// file.
+// TestUnsentUpload shows that no page keeps a form that can upload a file, because the page would
+// lack the file.
 func TestUnsentUpload(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -103,7 +103,7 @@ type uploadPage struct {
 	Action string
 	Most   string // the maximum size of a recording
 	API    string // URL of the API
-	ID     string // of the project
+	ID     string // id of the project
 	Form   form
 }
 
@@ -260,7 +260,7 @@ func (a *recordingPages) tagUpload(v *visit, sid string) error {
 	return err
 }
 
-// describeUpload returns the description of a recording in the fields of the form.
+// describeUpload returns the description of a recording from the fields of the form.
 func (s *submission) describeUpload() (recordings.Description, error) {
 	if err := s.readRest(); err != nil {
 		return recordings.Description{}, err

@@ -127,8 +127,8 @@ func (a *site) readSession(v *visit) error {
 	return nil
 }
 
-// isComplete reports whether a session has shown the factors that its operator needs. After signing
-// in, the operator may have received a role that requires a second factor.
+// isComplete reports whether the operator has presented all required factors in a session. After
+// signing in, the operator may have received a role that requires a second factor.
 func (a *site) isComplete(s operator.Session, o operator.Operator) bool {
 	return s.Proven && (s.TwoFactors() || !a.requiresFactor(o))
 }

@@ -53,13 +53,13 @@ type world struct {
 	dir        string
 	rows       *store.Store
 	rotated    []string        // uses whose keys were rotated
-	mailed     []string        // recipients of test emails
+	mailed     []string        // recipients of test emails, and ids of retried emails
 	requires   []operator.Role // roles that need a second factor
 	noCalls    bool            // the server carries no calls
 	maxUpload  int64           // maximum size of a recording; 0 means the default
 	backups    *dashboard.Backups
 	limits     *limit.Limiter
-	forms      once.Forms // of another node
+	forms      once.Forms // forms that another node handles
 
 	full atomic.Bool // if true, revocations fail because the disk is full
 
@@ -120,7 +120,7 @@ func newWorldOf(w *world) *world {
 	ctx := w.Context()
 	w.dir, w.at = storetest.Dir(w), time.Now()
 	if tomorrow := w.at.UTC().Truncate(span.Day).Add(span.Day); tomorrow.Sub(w.at) < time.Minute {
-		w.at = tomorrow // no test has a new day before its end
+		w.at = tomorrow // so that no test runs past midnight
 	}
 	w.rows = storetest.Open(w, w.dir, w.now)
 	live, err := sessions.Open(context.Background(), sessions.Config{Dir: w.dir})
