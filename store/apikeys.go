@@ -105,8 +105,8 @@ func (s *Keys) ListAPIKeys(
 	return l.page(ctx, s.read(), q)
 }
 
-// ExpiringAPIKeys returns the project's usable keys that expire between two times, the first to
-// expire first.
+// ExpiringAPIKeys returns the project's usable keys that expire between two times, in the order in
+// which they expire.
 func (s *Keys) ExpiringAPIKeys(
 	ctx context.Context, projectID string, after, before time.Time, most int,
 ) ([]fabric.APIKey, error) {

@@ -43,8 +43,8 @@ func changeOf(key fabric.APIKey) revocation.Revocation {
 
 func TestExpiringAPIKeys(t *testing.T) { store.EachDatabase(t, testExpiringAPIKeys) }
 
-// testExpiringAPIKeys shows that only usable keys of the project are returned, the first to expire
-// first.
+// testExpiringAPIKeys shows that only usable keys of the project are returned, in the order in
+// which they expire.
 func testExpiringAPIKeys(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	rows, p := fabricRows(t, c)
@@ -152,8 +152,8 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 
 func TestRotateAPIKey(t *testing.T) { store.EachDatabase(t, testRotateAPIKey) }
 
-// testRotateAPIKey shows that of several rotations one succeeds, and that the old and the new secret
-// find the same key and record when they are used.
+// testRotateAPIKey shows that only one of several concurrent rotations succeeds, and that the old
+// and the new secret find the same key and record when they are used.
 func testRotateAPIKey(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	rows, p := fabricRows(t, c)

@@ -88,9 +88,9 @@ func TestPruneBrokenAudit(t *testing.T) {
 
 		_, broken := verified(t, s)
 		if len(broken) != 1 {
-			t.Fatalf("VerifyAudit after it = %v, want one break", broken)
+			t.Fatalf("VerifyAudit after PruneAudit = %v, want one break", broken)
 		}
-		wantBreak(t, "VerifyAudit after it", broken[0], 3)
+		wantBreak(t, "VerifyAudit after PruneAudit", broken[0], 3)
 	})
 }
 

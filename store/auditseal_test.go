@@ -16,7 +16,7 @@ func founded(t *testing.T, c Config) *Store {
 	s := trail(t, c)
 	newRing(t, s, "old")
 	if _, broken := verified(t, s); broken != nil {
-		t.Fatalf("at first VerifyAudit finds %v", broken)
+		t.Fatalf("VerifyAudit of the new trail finds %v", broken)
 	}
 	return s
 }

@@ -22,7 +22,7 @@ func (s *Logins) FindBrowser(
 		project string
 		id      string
 		seen    time.Time
-		place   int // in the browser's list of logins for the project; 0 is the current login
+		place   int // position in the browser's logins for the project; 0 is the current login
 	}
 	scan := func(row scanner) (l login, err error) {
 		err = row.Scan(&l.project, &l.id, scanTarget(&l.seen), &l.place)
@@ -59,7 +59,7 @@ func (s *Logins) FindBrowser(
 // project, in the format of [idp.BrowserLogins]. All other logins of the browser whose id is from
 // then belong to no browser. Either id may be "".
 func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
-	e := audit.None("which browser holds a login, whose beginning and end have events")
+	e := audit.None("which browser holds a login; the beginning and end of the login are audited")
 	return s.change(ctx, e, func(t tx) error {
 		if from != "" {
 			err := t.Later(ctx, `UPDATE login_sessions SET browser = '' WHERE browser = $1 AND browser <> ''`, from)

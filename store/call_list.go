@@ -91,8 +91,8 @@ func callConditions(f calls.Filter) (checks []check) {
 	return checks
 }
 
-// minDialed is the minimum number of digits after leading zeros. Texts with fewer such digits are
-// searched only with their zeros.
+// minDialed is the minimum number of digits that must follow the leading zeros of a text. A text
+// with fewer such digits is searched only with its zeros.
 const minDialed = 7
 
 // hasPartyWith returns the checks for calls with a party whose name or address contains each word of

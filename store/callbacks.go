@@ -130,7 +130,7 @@ func (s *Callbacks) RedeliverCallback(
 	return d, err
 }
 
-// wakeReceiver ends the rest of the receiver for a URL. If the receiver was deleted, wakeReceiver
+// wakeReceiver ends the pause of the receiver for a URL. If the receiver was deleted, wakeReceiver
 // creates it again.
 func (s *Callbacks) wakeReceiver(ctx context.Context, t tx, projectID, address string, now time.Time) error {
 	receiver, err := t.recordings().receiveCallbacks(ctx, projectID, address, now)
@@ -181,7 +181,7 @@ func (s *Callbacks) ExpireCallbacks(ctx context.Context, before, now time.Time) 
 const idle = time.Hour
 
 // ForgetCallbacks deletes deliveries that succeeded before the first of the given times, and
-// deliveries that were given up before the second. It also deletes the receivers that have no
+// deliveries that became dead letters before the second. It also deletes the receivers that have no
 // pending deliveries and for which nothing was queued in the last hour. A change that queues a
 // delivery also writes the receiver's row. If both changes happen concurrently, one therefore waits
 // for the other.

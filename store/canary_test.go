@@ -197,8 +197,8 @@ func addCanaryCalls(t *testing.T, s *Store, sub fabric.Subscriber, address fabri
 	saveCalls(t, s, outgoing, incoming)
 }
 
-// addCanaryRecordings adds recordings of and about a subscriber. One of them is only the
-// subscriber's, and has a callback.
+// addCanaryRecordings adds recordings of and about a subscriber. One of them belongs only to the
+// subscriber and has a callback.
 func addCanaryRecordings(t *testing.T, s *Store, sub fabric.Subscriber) {
 	t.Helper()
 

@@ -129,7 +129,7 @@ func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 	bounds = append([]any{sweepBatch}, bounds...)
 	for {
 		var n int64
-		err := c.once(ctx, audit.None("what has expired"), func(t tx) error {
+		err := c.once(ctx, audit.None("expired rows"), func(t tx) error {
 			res, err := t.Exec(ctx, query, bounds...)
 			if err != nil {
 				return err

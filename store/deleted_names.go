@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The kinds of names of deleted subscribers. Only emails and references are unique in a project, so
-// that an erasure can find data by them.
+// The kinds of names of deleted subscribers. An erasure can find data by an email or a reference,
+// because only these are unique in a project.
 const (
 	keptEmail     = "email"
 	keptReference = "reference"

@@ -15,8 +15,8 @@ import (
 type erasure struct {
 	tx        tx
 	projectID string
-	id        string   // of the subscriber
-	email     string   // of the subscriber; may be empty
+	id        string   // id of the subscriber
+	email     string   // email of the subscriber; may be empty
 	names     []string // other values that identify the subscriber, see fabric.Eraser
 	now       time.Time
 	result    fabric.Erasure

@@ -288,7 +288,7 @@ func testEraseRestored(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if !erasure.Found {
-		t.Error("erasing it without OnlyDeleted does not find it")
+		t.Error("EraseSubscriber without OnlyDeleted does not find the restored subscriber")
 	}
 	wantNoCanary(t, s, c.URL)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestFillEveryTable copies rows of every table from each database to each other, by loading and by
-// syncing. Both copies are equal to the source.
+// TestFillEveryTable copies the rows of every table between databases of the same and of different
+// types, by loading and by syncing. All copies are equal to the source.
 func TestFillEveryTable(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, source Config) {
 		from := opened(t, source)

@@ -8,8 +8,9 @@ import (
 
 func TestForwardedCalls(t *testing.T) { EachDatabase(t, testForwardedCalls) }
 
-// testForwardedCalls shows that a ringing call can get a gateway, and that the call does not count
-// against its own caps. Its record names the party who answered, and an erasure removes the payer.
+// testForwardedCalls shows that a ringing call can be forwarded through a gateway, and that the
+// call does not count against its own caps. Its record names the party who answered, and an erasure
+// removes the payer.
 func testForwardedCalls(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	r := callAt("p", s.now())

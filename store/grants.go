@@ -28,7 +28,7 @@ var grantTable = table[idp.Grant]{
 	},
 }
 
-// A grantClaims is the column with the claims of a grant: JSON, or "" if there are none.
+// grantClaims is the column with the claims of a grant: JSON, or "" if there are none.
 type grantClaims struct{ g *idp.Grant }
 
 func (c grantClaims) Scan(src any) error {

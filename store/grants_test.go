@@ -75,7 +75,7 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 		t.Errorf("after a rotation the seed is %q, want %q", got.Seed, want.Seed)
 	}
 	if got.Rotated != want.Rotated {
-		t.Errorf("after a rotation its time is %v, want %v", got.Rotated, want.Rotated)
+		t.Errorf("after a rotation the time of the rotation is %v, want %v", got.Rotated, want.Rotated)
 	}
 	if got.IdleUntil != want.IdleUntil {
 		t.Errorf("after a rotation the grant may idle until %v, want %v", got.IdleUntil, want.IdleUntil)

@@ -74,7 +74,7 @@ func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, limit i
 // SettleLetter writes the result of an attempt, or deletes the letter if it was dropped. It deletes
 // the facts of letters that were sent or passed to the local mailbox.
 func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
-	return s.once(ctx, audit.None("the progress of a mail"), func(t tx) error {
+	return s.once(ctx, audit.None("the progress of an email"), func(t tx) error {
 		var err error
 		if r.Dropped {
 			_, err = t.Exec(ctx, `DELETE FROM mails WHERE id = $1 AND state = 'pending'`, r.ID)
@@ -91,7 +91,7 @@ func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
 }
 
 // LetterBacklog returns the number of waiting emails, when the oldest of them was queued, and the
-// number of emails that were given up.
+// number of emails that are no longer retried.
 func (s *Letters) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
 	err = s.read().Row(ctx, `SELECT count(*), COALESCE(MIN(created), 0),
 			(SELECT count(*) FROM mails WHERE state = 'dead') FROM mails WHERE state = 'pending'`).
@@ -120,7 +120,7 @@ func (s *Letters) ListLetters(ctx context.Context, state mail.State, q page.Quer
 // retried resets an email, so that it is due as if it were new.
 const retried = `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 `
 
-// RetryLetter queues an email again, if it is waiting or was given up.
+// RetryLetter queues an email again, if it is pending or dead.
 func (s *Letters) RetryLetter(ctx context.Context, id string) (mail.Letter, error) {
 	return resultOf(ctx, s.once, audit.Of("mail.retried", "", "mail", id), func(t tx) (mail.Letter, error) {
 		return letterTable.scan(t.Row(ctx, retried+`WHERE id = $1 AND state NOT IN ('sent', 'kept')
@@ -128,7 +128,7 @@ func (s *Letters) RetryLetter(ctx context.Context, id string) (mail.Letter, erro
 	})
 }
 
-// RetryDeadLetters queues again all emails that were given up.
+// RetryDeadLetters queues all dead emails again.
 func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 	return resultOf(ctx, s.once, audit.Of("mail.retried", "", "mail", "dead"), func(t tx) (int, error) {
 		res, err := t.Exec(ctx, retried+`WHERE state = 'dead'`)
@@ -144,10 +144,10 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 }
 
 // ForgetLetters deletes emails that were sent, or kept in the local mailbox, before the first time.
-// It also deletes emails that were given up before the second, and links that expired before the
+// It also deletes emails that became dead before the second, and links that expired before the
 // third.
 func (s *Letters) ForgetLetters(ctx context.Context, sentBefore, deadBefore, expiredBefore time.Time) error {
-	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
+	return s.change(ctx, audit.None("expired rows"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM mails
 				WHERE state IN ('sent', 'kept') AND ended < $1 OR state = 'dead' AND ended < $2`,
 			micros(sentBefore), micros(deadBefore))

@@ -99,9 +99,9 @@ func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, no
 	return conflictIfMissing(used, checkRow(err, "link"))
 }
 
-// endLinks deletes the links of a subscriber, and the letters that would create new ones, both the
-// pending letters and the letters that were given up. It is called if the subscriber's password or
-// email address has changed, or if all of its logins end.
+// endLinks deletes the links of a subscriber, and the pending and dead letters that would create
+// new ones. It is called if the subscriber's password or email address has changed, or if all of
+// its logins end.
 func (t tx) endLinks(ctx context.Context, sub fabric.Subscriber) error {
 	if err := t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1`, sub.ID); err != nil {
 		return fmt.Errorf("ending links: %w", err)

@@ -11,21 +11,21 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A selection is a query that returns its rows in pages. It does not depend on the type of the rows,
-// so that the compiler translates it only once.
+// A selection is a query that returns its rows in pages. It does not depend on the type of the
+// rows, so that it is compiled only once.
 type selection struct {
 	thing   string // the singular name of the rows, for errors
 	columns string
 	from    string // the table, along with any joins
 	where   where
-	ways    []string // alternatives, each with an index in the list's order; no row may meet two
+	ways    []string // alternative conditions, each with an index in the list's order; a row meets at most one
 	indexed []string // for each way, the part of its condition that its index decides; nil means all of it
 	checks  []check  // conditions without an index
 	checked int      // maximum number of rows that are checked for a page; 0 means maxChecked
 	skip    int      // number of rows to skip, in each way
 	key     []string // columns to sort by; the last one is the id
 	start   []any    // key of the first row; nil means the beginning of the list
-	until   []any    // key of the row before which to stop, in the direction of reading; nil means the end
+	until   []any    // key of the row before which reading stops; nil means the end
 	within  span     // limits on the keys
 	desc    bool
 }
@@ -69,7 +69,7 @@ func (l *listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[
 	return p, err
 }
 
-// doing begins the errors of the selection's queries.
+// doing returns the beginning of errors from the selection's queries.
 func (s *selection) doing() string { return "listing " + s.thing }
 
 // before returns the id of the first row of the previous page, which ends before start. If there
@@ -179,8 +179,8 @@ type query struct {
 	args []any
 }
 
-// query returns the query for the rows from start on. Backward, it returns the query for the rows
-// before start.
+// query returns the query for the rows from start on. If dir is backward, it returns the query for
+// the rows before start.
 func (s *selection) query(limit int, dir direction) query {
 	w := where{slices.Clone(s.where.conditions), slices.Clone(s.where.args)}
 	s.bound(&w, dir)
@@ -249,7 +249,7 @@ func params(used, n int) string {
 	return string(b)
 }
 
-// gather reads all rows of a query. doing begins its errors.
+// gather reads all rows of a query. Its errors begin with doing.
 func gather[T any](
 	ctx context.Context, t tx, doing string, scan func(scanner) (T, error), sql string, args ...any,
 ) ([]T, error) {
@@ -268,7 +268,8 @@ func gather[T any](
 	return found, nil
 }
 
-// each calls read for each row of a query, and stops at the first error. doing begins its errors.
+// each calls read for each row of a query, and stops at the first error. Its errors begin with
+// doing.
 func each(
 	ctx context.Context, t tx, doing string, read func(scanner) error, sql string, args []any,
 ) error {
@@ -335,8 +336,8 @@ type check struct {
 	args      []any
 }
 
-// containing returns checks that each word of text occurs in an SQL expression, ignoring the case of
-// A to Z. More than maxWords words must occur as a whole.
+// containing returns checks that each word of text occurs in an SQL expression, ignoring the case
+// of A to Z. If text has more than maxWords words, it must occur as a whole.
 func containing(expression, text string) (checks []check) {
 	words := strings.Fields(text)
 	if len(words) > maxWords {

@@ -164,13 +164,13 @@ func testLogoutsOver(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if again.State != fabric.Pending {
-		t.Errorf("after RedeliverLogout it is %s, want %s", again.State, fabric.Pending)
+		t.Errorf("after RedeliverLogout the logout is %s, want %s", again.State, fabric.Pending)
 	}
 	if again.Attempts != 0 {
-		t.Errorf("after RedeliverLogout it has %d attempts, want 0", again.Attempts)
+		t.Errorf("after RedeliverLogout the logout has %d attempts, want 0", again.Attempts)
 	}
 	if again.Status != 0 {
-		t.Errorf("after RedeliverLogout it has the status %d, want 0", again.Status)
+		t.Errorf("after RedeliverLogout the logout has the status %d, want 0", again.Status)
 	}
 
 	if _, err := s.RedeliverLogout(ctx, client.ID, sids[0], now); !errors.Is(err, problem.NotFound) {

@@ -105,7 +105,7 @@ func (s *Logouts) RedeliverLogout(
 	})
 }
 
-// RedeliverDeadLogouts queues again all of a client's logouts that were given up.
+// RedeliverDeadLogouts queues all of a client's dead logouts again.
 func (s *Logouts) RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error) {
 	return s.queue().requeueDead(ctx, clientID, now)
 }
@@ -115,8 +115,8 @@ func (s *Logouts) ExpireLogouts(ctx context.Context, before, now time.Time) erro
 	return s.queue().expire(ctx, before, now)
 }
 
-// ForgetLogouts deletes logouts that succeeded before the time delivered, and logouts that were
-// given up before dead. It also deletes the logouts of clients that were deleted or no longer
+// ForgetLogouts deletes logouts that succeeded before the time delivered, and logouts that became
+// dead before the time dead. It also deletes the logouts of clients that were deleted or no longer
 // receive logouts.
 func (s *Logouts) ForgetLogouts(ctx context.Context, delivered, dead time.Time) error {
 	return s.queue().forget(ctx, delivered, dead)

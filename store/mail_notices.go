@@ -22,7 +22,7 @@ func (t tx) mails() mailTx { return mailTx{t} }
 
 // notifyOwner queues an email about a change to a factor of a subscriber or operator, if the owner
 // has an email address. what names the change, and becomes a fact of the letter. more holds further
-// facts: names and values in turn.
+// facts: each name is followed by its value.
 func (t mailTx) notifyOwner(ctx context.Context, at time.Time, o factor.Owner, what string, more ...string) error {
 	if o.Kind == factor.Operator {
 		return t.notifyOperator(ctx, at, o.ID, mail.OperatorFactor, append([]string{"what", what}, more...)...)
@@ -50,7 +50,7 @@ func (t mailTx) notifyOwner(ctx context.Context, at time.Time, o factor.Owner, w
 	return nil
 }
 
-// addFacts adds the facts in more, which holds names and values in turn.
+// addFacts adds the facts in more, in which each name is followed by its value.
 func addFacts(facts map[string]string, more []string) {
 	for i := 0; i+1 < len(more); i += 2 {
 		facts[more[i]] = more[i+1]
@@ -58,8 +58,8 @@ func addFacts(facts map[string]string, more []string) {
 }
 
 // notifyOperator queues an email about a change to an operator's credentials, unless the operator
-// is disabled. more holds facts: names and values in turn. Facts about the origin of the change are
-// added.
+// is disabled. more holds facts: each name is followed by its value. Facts about the origin of the
+// change are added.
 func (t mailTx) notifyOperator(ctx context.Context, at time.Time, id string, kind mail.Kind, more ...string) error {
 	return t.notifyOperators(ctx, at, id, kind, `id = $1 AND disabled = 0`, more...)
 }

@@ -316,7 +316,7 @@ func testMessageOrder(t *testing.T, c Config) {
 	}
 	for i, m := range sent[1:] {
 		if m.Created.Before(sent[i].Created) {
-			t.Errorf("message %d was sent at %v, before the one before it", i, m.Created)
+			t.Errorf("message %d was sent at %v, earlier than the previous message", i, m.Created)
 		}
 	}
 }

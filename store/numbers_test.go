@@ -142,7 +142,7 @@ func testSearchByBeginning(t *testing.T, c Config) {
 		addFrom(t, s, fmt.Sprintf("+1415666%04d", i))
 	}
 	if _, err := find("+1415"); !errors.Is(err, problem.Invalid) {
-		t.Errorf("the beginning of %d numbers = %v, want it refused", maxNumbers+1, err)
+		t.Errorf("the beginning of %d numbers = %v, want an error", maxNumbers+1, err)
 	}
 	found, err := find("+14156660001")
 	if err != nil || len(found.Items) != 1 {
@@ -157,7 +157,7 @@ func TestSearchByTooShortEnd(t *testing.T) {
 	}
 	_, err := s.ListRecordings(t.Context(), ofParty("77"), page.Query{Size: 10})
 	if !errors.Is(err, problem.Invalid) {
-		t.Errorf("searching for the end of %d numbers = %v, want it refused", maxNumbers+1, err)
+		t.Errorf("searching for the end of %d numbers = %v, want an error", maxNumbers+1, err)
 	}
 	if found := partiesOf(t, s, "550577"); len(found) != 1 {
 		t.Errorf("a longer end finds %q, want one", found)

@@ -173,7 +173,7 @@ func testWithdrawInvitation(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if withdrawn.Email != second.Email {
-		t.Errorf("WithdrawInvitation returns that of %q, want %q", withdrawn.Email, second.Email)
+		t.Errorf("WithdrawInvitation returns the invitation of %q, want %q", withdrawn.Email, second.Email)
 	}
 	if withdrawn.Role != second.Role {
 		t.Errorf("WithdrawInvitation returns the role %+v, want %+v", withdrawn.Role, second.Role)

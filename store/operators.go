@@ -275,7 +275,7 @@ func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 // SweepOperators deletes the logins that ended or expired before the given time, and the links that
 // expired before it.
 func (s *Operators) SweepOperators(ctx context.Context, before time.Time) error {
-	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
+	return s.change(ctx, audit.None("expired rows"), func(t tx) error {
 		for _, query := range []string{
 			`DELETE FROM operator_sessions WHERE expires < $1 OR ended > 0 AND ended < $1`,
 			`DELETE FROM operator_links WHERE expires < $1`,

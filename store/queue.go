@@ -165,7 +165,7 @@ func (q queue) receives() string { return strings.TrimSuffix(q.names.Replace("{r
 // current holder releases it with a rest. The next holder removes the mark.
 const woken = -1
 
-// wake ends the rest of a receiver.
+// wake ends the pause of a receiver.
 func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
 	err := t.Later(ctx, q.names.Replace(`UPDATE {receivers} SET rests = $2 WHERE id = $1`), receiverID, woken)
 	if err != nil {
@@ -188,7 +188,7 @@ func (q queue) expire(ctx context.Context, before, now time.Time) error {
 }
 
 // forget deletes deliveries that succeeded before the first of the given times, deliveries that
-// were given up before the second, and the deliveries to deleted receivers.
+// became dead before the second, and the deliveries to deleted receivers.
 func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 	err := q.forgetWhere(ctx, `state = 'delivered' AND ended < $2 OR state = 'dead' AND ended < $3`,
 		micros(delivered), micros(dead))

@@ -17,7 +17,7 @@ type erasedRecording struct {
 	from     string
 	to       string
 
-	isTied    bool // to the subscriber
+	isTied    bool // whether it is tied to the subscriber
 	hasOthers bool // whether it is tied to other subscribers
 	isDeleted bool
 	isHeld    bool // whether a hold protects it from being deleted or changed

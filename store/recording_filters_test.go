@@ -120,7 +120,7 @@ func testEraseFilters(t *testing.T, c Config) {
 	}
 }
 
-// TestSearchesFor shows that short names do not match days, lengths and longer words.
+// TestSearchesFor shows that short names do not match days, lengths or longer words.
 func TestSearchesFor(t *testing.T) {
 	for query, want := range map[string]bool{
 		"subscriber=17":           true,

@@ -127,7 +127,7 @@ const stubBatch = 20
 func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
 	for {
 		n := 0
-		err := s.change(ctx, audit.None("stubs of what was deleted"), func(t tx) (err error) {
+		err := s.change(ctx, audit.None("stubs of deleted recordings"), func(t tx) (err error) {
 			n, err = t.recordings().sweepStubs(ctx, before)
 			return err
 		})

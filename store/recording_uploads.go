@@ -298,8 +298,8 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 	return true, nil
 }
 
-// longestRun limits how long a recording waits while its call seems to run. No recorder keeps a longer
-// call. According to its record, a call runs forever if no server is left that could end it.
+// longestRun limits how long a recording waits while its call seems to run. No recorder records a
+// call for longer. If no server is left to end a call, its record never shows its end.
 const longestRun = 30 * 24 * time.Hour
 
 // stillRuns is the condition that a call or room session of this installation is running, or that it

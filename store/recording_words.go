@@ -133,7 +133,7 @@ func (s *Recordings) wordsFor(ctx context.Context, f recordings.Filter) (ws word
 		return ws, nil
 	}
 
-	var first, final string // of the words with the first beginning
+	var first, final string // first and last word with the first beginning
 	const in = `FROM recording_words WHERE project = $1 AND word >= $2 AND word < $3`
 	err = s.read().Row(ctx, // each of these reads one index entry
 		`SELECT COALESCE((SELECT MIN(word) `+in+`), ''), COALESCE((SELECT MAX(word) `+in+`), '')`,

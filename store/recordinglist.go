@@ -160,7 +160,7 @@ func ofSubscriber(
 	case f.SubscriberID == "":
 	case f.CallBegins != "":
 		l.checks = append(l.checks, check{tiedTo, []any{f.SubscriberID}})
-	case few(f) || byWords: // there are few of these
+	case few(f) || byWords: // the listing finds few recordings
 		l.where.and(tiedTo, f.SubscriberID)
 	default:
 		l.from, l.key = "recording_subscribers CROSS JOIN recordings", []string{"recording_id"}

@@ -47,8 +47,8 @@ func (partyTail) Scan(any) error { return nil }
 
 func (t partyTail) value() (any, error) { return recordings.Tail(*t.party), nil }
 
-// A mediaKey is the column with the key of the media. It is NULL if the key is the recording's id.
-// It must be scanned after the id.
+// mediaKey is the column with the key of the media. It is NULL if the key is the recording's id. It
+// must be scanned after the id.
 type mediaKey struct{ r *recordings.Recording }
 
 func (m mediaKey) Scan(src any) error {
@@ -221,7 +221,8 @@ func (s *Recordings) Terms(ctx context.Context, projectID string) (terms recordi
 	return terms, checkRow(err, "project")
 }
 
-// sumStored reads only an index, except for recordings that share their media.
+// sumStored adds up the stored bytes of a project. It reads only an index, except for recordings
+// that share their media.
 const sumStored = `SELECT CAST(COALESCE(SUM(` + liveSQL + `), 0) AS BIGINT)
 	FROM recordings WHERE project_id = $1 AND deleted = 0`
 

@@ -40,7 +40,7 @@ func newRegistrationToken(t *testing.T, s *Store, maxUses int64) fabric.Registra
 	return token
 }
 
-// selfRegistered returns a client of project p that registered itself, as RegisteredBy says.
+// selfRegistered returns a client of project p that registered itself. by is its RegisteredBy.
 func selfRegistered(by string) idp.Client {
 	return idp.Client{
 		ID:               newID(),

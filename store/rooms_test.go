@@ -102,7 +102,7 @@ func testRoomSessions(t *testing.T, c Config) {
 		t.Fatalf("RunningRooms returns %+v, want only the session", running)
 	}
 	if !running[0].Ending {
-		t.Error("RunningRooms returns the session as one that is not to end")
+		t.Error("RunningRooms returns the session without the request to end it")
 	}
 
 	first.Ended = at.Add(time.Hour)
@@ -166,7 +166,7 @@ func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 	}
 }
 
-// An interruptedDB calls before once, when a change without a transaction begins.
+// An interruptedDB calls its function before once, when a change without a transaction begins.
 type interruptedDB struct {
 	database.DB
 	before func()

@@ -106,9 +106,9 @@ const (
 	readBatch = 200 // rows read per query
 )
 
-// walk returns the first n matches from a row on. Backward, it returns the nearest n matches before
-// the row. If walk stops because it has read maxRead rows, more is the row at which to resume:
-// forward, the first row that it has not read; backward, the last row that it has read.
+// walk returns the first n matches from a row on. If dir is backward, it returns the nearest n
+// matches before the row. If walk stops because it has read maxRead rows, more is the row at which
+// to resume: forward, the first row that it has not read; backward, the last row that it has read.
 func (f finder) walk(
 	ctx context.Context, from *foundSubscriber, n int, dir direction,
 ) (found []foundSubscriber, more *foundSubscriber, err error) {
@@ -131,8 +131,8 @@ func (f finder) walk(
 	return found, nil, nil
 }
 
-// rowsOfTerms iterates over the rows of one term after another. It begins at the row from or,
-// backward, before this row. n is an estimate of how many rows are needed.
+// rowsOfTerms iterates over the rows of one term after another. It begins at the row from or, if
+// dir is backward, before this row. n is an estimate of how many rows are needed.
 func (f finder) rowsOfTerms(
 	ctx context.Context, from *foundSubscriber, n int, dir direction,
 ) iter.Seq2[foundSubscriber, error] {
@@ -157,7 +157,7 @@ func (f finder) rowsOfTerms(
 }
 
 // rowsOfTerm is like rowsOfTerms, for a single term. It reads rows in batches. A batch begins with
-// the last row of the previous batch or, backward, with the row after that.
+// the last row of the previous batch or, if dir is backward, with the row after that.
 func (f finder) rowsOfTerm(
 	ctx context.Context, term int, from *foundSubscriber, n int, dir direction,
 ) iter.Seq2[foundSubscriber, error] {
@@ -191,7 +191,7 @@ func (f finder) rowsOfTerm(
 }
 
 // read returns rows of one term in the order of its index. It begins at the row from or, if from is
-// nil, at the first row. Backward, it omits the row from.
+// nil, at the first row. If dir is backward, it omits the row from.
 //
 // Rows that have the same value as from need a separate query, because no index can be searched by
 // two columns if the first one is an expression.
@@ -234,8 +234,8 @@ func (f finder) read(
 	return slices.Concat(rows, more), nil
 }
 
-// rowsWithValue returns the rows of a term that have the given value, from the given id on or,
-// backward, before it.
+// rowsWithValue returns the rows of a term that have the given value, from the given id on or, if
+// dir is backward, before that id.
 func (f finder) rowsWithValue(
 	ctx context.Context, by searchTerm, value, id string, n int, dir direction,
 ) ([]fabric.Subscriber, error) {

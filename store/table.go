@@ -85,8 +85,8 @@ func (tb *table[T]) insertLater(ctx context.Context, t tx, v *T) error {
 
 func (tb *table[T]) rowOf(v *T) newRow { return newRow{tb.name, tb.thing, tb.columns, tb.fields(v)} }
 
-// A newRow is a row to insert into a table. It does not depend on the type of the row, so that the
-// compiler translates its methods only once.
+// A newRow is a row to insert into a table. It does not depend on the type of the row, so that its
+// methods are compiled only once.
 type newRow struct {
 	table, thing, columns string
 	fields                []any

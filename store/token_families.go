@@ -67,7 +67,7 @@ func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
 
 // SweepFamilies deletes the families whose tokens have all expired.
 func (s *Families) SweepFamilies(ctx context.Context) error {
-	return s.once(ctx, audit.None("what has expired"), func(t tx) error {
+	return s.once(ctx, audit.None("expired rows"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM families WHERE expires <= $1`, micros(s.now())); err != nil {
 			return fmt.Errorf("sweeping families: %w", err)
 		}

@@ -55,8 +55,8 @@ func newFamilies(t *testing.T, c store.Config) families {
 	use(f.first, ada.ID, 0, f.now)
 	use(f.second, ada.ID, 0, f.now)
 	use(f.first, ada.ID, 1, f.now.Add(time.Minute))
-	use(newID(), "", 0, f.now)      // of a guest
-	use(newID(), newID(), 0, f.now) // of another subscriber
+	use(newID(), "", 0, f.now)      // a family of a guest
+	use(newID(), newID(), 0, f.now) // a family of an unknown subscriber
 	return f
 }
 
@@ -213,7 +213,7 @@ func testRotateFamily(t *testing.T, c store.Config) {
 		t.Errorf("%d revocations after second uses, want 1", n)
 	}
 
-	wantRefused(t, rows, familyUse(p, newID(), 1)) // of an unknown family
+	wantRefused(t, rows, familyUse(p, newID(), 1)) // the family is unknown
 }
 
 func TestRotateFamilyRace(t *testing.T) { store.EachDatabase(t, testRotateFamilyRace) }

@@ -54,7 +54,7 @@ func testMarkUsed(t *testing.T, c Config) {
 		}
 	}
 	if stored != 1 {
-		t.Errorf("%d other uses are stored, want that of the caller who won", stored)
+		t.Errorf("%d other uses are stored, want only the winner's", stored)
 	}
 
 	sweep := func() {
@@ -255,7 +255,7 @@ func testRotateGrantUses(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if err := rotate("second", "third", "a"); err != refusal {
-		t.Errorf("rotating with a stored use: %v, want its refusal", err)
+		t.Errorf("rotating with a stored use: %v, want the refusal of the use", err)
 	}
 
 	if err := rotate("first", "third", "b"); !errors.Is(err, problem.Conflict) {

@@ -290,7 +290,7 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if ids := first(1); !slices.Contains(ids, served.ID) {
-		t.Errorf("DueReceivers = %v, want that of the project without a held webhook", ids)
+		t.Errorf("DueReceivers = %v, want the webhook of the project without a held one", ids)
 	}
 	if ids := first(50); len(ids) != 21 {
 		t.Errorf("DueReceivers returned %d, want all 21", len(ids))

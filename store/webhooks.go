@@ -252,7 +252,7 @@ func (s *Webhooks) ExpireDeliveries(ctx context.Context, before, now time.Time) 
 }
 
 // ForgetDeliveries deletes deliveries that succeeded before the first of the given times, and
-// deliveries that were given up before the second. It also deletes the deliveries to deleted
+// deliveries that became dead before the second. It also deletes the deliveries to deleted
 // webhooks.
 func (s *Webhooks) ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error {
 	return s.queue().forget(ctx, delivered, dead)
