@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A RedisCluster is a running Redis Cluster: three masters that share the slots, and their
-// replicas.
+// A RedisCluster is a Redis Cluster whose nodes tests can start and stop: three masters that share
+// the slots, and their replicas.
 type RedisCluster struct {
 	Nodes []*RedisServer // masters first, then replicas
 	URL   string

@@ -15,9 +15,9 @@ import (
 	"syscall"
 )
 
-// A PostgresServer is a running PostgreSQL. Acknowledged transactions are on disk. As on most
-// servers, text is sorted by the rules of a language, and not by bytes, unless a column says
-// otherwise.
+// A PostgresServer is a PostgreSQL server that tests can start and stop. Acknowledged transactions
+// are on disk. As on most servers, text is sorted by the rules of a language, and not by bytes,
+// unless a column says otherwise.
 type PostgresServer struct {
 	Server
 	URL string // URL of the superuser; see [PostgresServer.Database]

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A RedisServer is a running Redis. It keeps an append-only file, so its data survives a kill
-// and a restart.
+// A RedisServer is a Redis server that tests can start and stop. It keeps an append-only file, so
+// its data survives a kill and a restart.
 type RedisServer struct {
 	Server
 	URL string
@@ -164,8 +164,8 @@ func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 	return r, nil
 }
 
-// ask sends commands to a Redis without a password and returns the last answer. Every answer must
-// be one line.
+// ask sends commands to a Redis server without a password and returns the last answer. Every answer
+// must be one line.
 func ask(address string, commands ...string) (answer string, err error) {
 	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// A PostgresPair is a PostgreSQL with a streaming replica. A commit returns once the replica has
-// applied it, so that a promoted replica has all acknowledged transactions.
+// A PostgresPair is a PostgreSQL server with a streaming replica. A commit returns once the replica
+// has applied it, so that a promoted replica has all acknowledged transactions.
 type PostgresPair struct {
 	Primary, Replica *PostgresServer // initial roles
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// An RTPEngine is a running rtpengine in user space, on loopback only.
+// An RTPEngine is an rtpengine that runs in user space, on loopback only.
 type RTPEngine struct {
 	Server
 	Address string // address that accepts commands

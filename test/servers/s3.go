@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// An S3Server is a running object store (versitygw), which keeps objects in files.
+// An S3Server is an object store (versitygw), which keeps objects in files.
 type S3Server struct {
 	Server
 	Endpoint string // URL of the store

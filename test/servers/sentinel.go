@@ -12,7 +12,7 @@ import (
 // sentinelMaster is the sentinel's name for its master.
 const sentinelMaster = "selvage"
 
-// A RedisSentinel is a running master with a replica and a sentinel. The sentinel promotes the
+// A RedisSentinel is a Redis master with a replica and a sentinel. The sentinel promotes the
 // replica when the master has been down for four seconds.
 type RedisSentinel struct {
 	Master, Replica *RedisServer // initial roles

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPostgres shows that databases are separate and use the collation of a language, and that
-// their roles have no other rights.
+// TestPostgres shows that databases are separate and use the collation of a language, and that each
+// role has rights only in its own database.
 func TestPostgres(t *testing.T) {
 	a, b := Postgres(t), Postgres(t)
 	SQL(t, a, "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a'), ('B')")

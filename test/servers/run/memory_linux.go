@@ -11,7 +11,7 @@ const noexec = 8
 // memory returns a directory in memory for the files of tests, or "" if there is none with enough
 // space. Databases sync their writes to disk thousands of times, and tests would spend most of
 // their time waiting for that. Files in memory survive the end of a process like files on a disk.
-// They do not survive a power failure, but no test covers that.
+// They do not survive a power failure, but no test needs that.
 func memory() string {
 	const dir = "/dev/shm"
 	var fs syscall.Statfs_t
