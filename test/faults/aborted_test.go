@@ -82,7 +82,7 @@ func TestAbortedRequests(t *testing.T) {
 	}
 	for line := range strings.Lines(s.Log()) {
 		if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, `"cause":""`) {
-			t.Fatalf("an aborted request is logged as an error of the server: %s", line)
+			t.Fatalf("an aborted request is logged as a server error: %s", line)
 		}
 	}
 }

@@ -66,6 +66,6 @@ func TestAuditAway(t *testing.T) {
 	}
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(created)).Want(t, 201)
 	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify: %v, want it whole", report)
+		t.Errorf("audit verify: %v, want an intact trail", report)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	maxBackupCost = 1.1 // CPU time of a request during a backup, as a multiple of what is usual
+	maxBackupCost = 1.1 // CPU time of a request during a backup, as a multiple of the usual time
 	maxBackupTime = 2   // time of a backup, as a multiple of its CPU time and of copying the files
 )
 
@@ -38,7 +38,8 @@ func (in *installation) backUp(t *testing.T, archive, recipient string) {
 		}()
 		during := in.costUntil(t, ended)
 		copying := copyFiles(t, in.project.Data)
-		t.Logf("requests cost %v each, and %v during a backup; it took %v and %v of CPU time; copying takes %v",
+		t.Logf("a request costs %v, and %v during a backup; the backup took %v and %v of CPU time; "+
+			"copying takes %v",
 			usual, during, took, cpu, copying)
 
 		ratios = append(ratios, float64(during)/float64(usual))

@@ -23,7 +23,7 @@ type ending struct {
 }
 
 // endings lists all ways to end a call. If the server takes long to notice the end of a call, the
-// function end returns before that.
+// function end does not wait for that.
 var endings = []ending{
 	{"the caller hangs up", []string{"NORMAL_CLEARING"}, func(p *pair) {
 		alice, bob := p.talk()
@@ -51,7 +51,7 @@ var endings = []ending{
 		alice.Hangup()
 		p.want(bob, "ORIGINATOR_CANCEL")
 	}},
-	{"too many of one caller ring", []string{"USER_BUSY", "NORMAL_CLEARING", "NORMAL_CLEARING"}, func(p *pair) {
+	{"too many calls of a caller", []string{"USER_BUSY", "NORMAL_CLEARING", "NORMAL_CLEARING"}, func(p *pair) {
 		ringing := []*phone.Call{p.alice.Dial(p.to), p.alice.Dial(p.to)}
 		for range ringing {
 			p.bob.WaitRing()
@@ -138,7 +138,7 @@ var endings = []ending{
 		alice.Hangup()
 		p.want(bob, "NORMAL_CLEARING")
 	}},
-	{"after talking, while it is recorded", []string{"NORMAL_CLEARING"}, func(p *pair) {
+	{"after talking, while the call is recorded", []string{"NORMAL_CLEARING"}, func(p *pair) {
 		alice, bob := phone.Talk(p.loud())
 		p.Post(p.t, p.LaML("/Calls/"+alice.ID+"/Recordings"), p.Basic(), harness.Form(url.Values{})).Want(p.t, 201)
 		phone.HearBoth(alice, bob)
@@ -211,7 +211,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 		return nil
 	})
 	var after residue
-	harness.Eventually(t, expiry, "what calls need to be released", func() error {
+	harness.Eventually(t, expiry, "the resources of the calls to be released", func() error {
 		after = residueOf(t, s, temporary)
 		return after.since(before)
 	})

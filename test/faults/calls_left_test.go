@@ -121,7 +121,7 @@ func (r residue) String() string {
 		r.goroutines, r.sockets, r.files, r.heap>>10)
 }
 
-// since returns an error that names a thing that was left behind since the measurement before. If
+// since returns an error that names something that was left behind since before was measured. If
 // nothing was left behind, it returns nil.
 func (r residue) since(before residue) error {
 	for name, n := range r.gauges {

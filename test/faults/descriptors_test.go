@@ -16,8 +16,8 @@ import (
 )
 
 // TestDescriptorsExhausted opens more connections than the server may have open files, and leaves
-// them idle. A client that was connected before is still served, the server closes connections
-// without requests, says why it accepted no others, and then accepts new ones.
+// them idle. A client with an earlier connection is still served. The server closes connections
+// without requests, logs why it accepted no others, and then accepts new ones.
 func TestDescriptorsExhausted(t *testing.T) {
 	harness.Rows(t)
 	harness.Need(t, "prlimit")
@@ -40,7 +40,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 	for range idle {
 		dial(t, s)
 	}
-	harness.Eventually(t, time.Minute, "the server to have as many files as it may", func() error {
+	harness.Eventually(t, time.Minute, "the server to open as many files as it may", func() error {
 		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID()))
 		if err == nil && len(open) < files {
 			err = fmt.Errorf("the server has %d of %d files open", len(open), files)
@@ -65,7 +65,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 		t.Error("the log does not say why no connection was accepted")
 	}
 	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify: %v, want it whole", report)
+		t.Errorf("audit verify: %v, want an intact trail", report)
 	}
 }
 

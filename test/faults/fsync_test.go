@@ -116,7 +116,7 @@ func (c *creator) wantNothingLost(t *testing.T) {
 		c.project.Get(t, subscribers+"/"+id, c.project.Basic()).Want(t, 200)
 	}
 	if report := c.server.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify = %v, want it whole", report)
+		t.Errorf("audit verify = %v, want an intact trail", report)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestKillDuringAudit(t *testing.T) {
 		}
 		report := s.CLI(t, "", "audit", "verify")
 		if report["whole"] != true {
-			t.Fatalf("audit verify after the kill: %v, want it whole", report)
+			t.Fatalf("audit verify after the kill: %v, want an intact trail", report)
 		}
 	}
 

@@ -108,7 +108,7 @@ func wantUsable(t *testing.T, l *load, secret string) {
 	}
 
 	if report := l.project.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify after a rotation: %v, want it whole", report)
+		t.Errorf("audit verify after a rotation: %v, want an intact trail", report)
 	}
 	if now := signingKey(t, l.project); now != secret {
 		t.Error("the signing key of webhooks changed")

@@ -10,7 +10,7 @@ import (
 )
 
 // TestKillAfterProofs kills the server while clients use DPoP proofs. A proof that was accepted
-// before the server was killed is refused after it.
+// before the server was killed is refused afterwards.
 func TestKillAfterProofs(t *testing.T) {
 	t.Parallel()
 	const workers, endpoint, api = 4, "/oauth/token", "/api/fabric/resources/subscribers"

@@ -190,7 +190,7 @@ func (in *installation) wantComplete(t *testing.T) {
 	t.Helper()
 	p := in.project
 	if report := p.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify = %v, want it whole", report)
+		t.Errorf("audit verify = %v, want an intact trail", report)
 	}
 	p.Command(t, "", "recording", "verify", "--project", p.ID)
 	subscribers, _ := sizes()

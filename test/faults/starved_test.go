@@ -19,9 +19,9 @@ import (
 const memoryCap = 256 << 10
 
 // TestMemoryCap lets many browsers sign in at the same time. It also requests many long MP3s, and
-// abandons them half-way. The server has two CPUs, and each of its processes has a soft memory
-// limit of 200 MiB. The part of their memory that the kernel cannot reclaim fits into a container
-// of 256 MiB.
+// abandons them halfway. The server has two CPUs, and each of its processes has a soft memory limit
+// of 200 MiB. The part of their memory that the kernel cannot reclaim fits into a container of 256
+// MiB.
 func TestMemoryCap(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"GOMEMLIMIT=200MiB", "GOMAXPROCS=2"}})
