@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A people is two subscribers of a project.
+// people holds two subscribers of a project.
 type people struct {
 	*harness.Project
 	alice, bob harness.SAT
@@ -173,8 +173,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestSessionsLost shows that a call continues while Redis repeatedly loses its contents. These
-// include the entries that show that nodes are alive.
+// TestSessionsLost shows that a call continues while Redis repeatedly loses its contents. The
+// contents include the entries that show that nodes are alive.
 func TestSessionsLost(t *testing.T) {
 	r := servers.OwnRedis(t)
 	forgetful := harness.Config{Env: []string{"SELVAGE_SESSIONS=" + r.URL}}

@@ -30,8 +30,8 @@ type pair struct {
 	redis    *servers.RedisServer
 }
 
-// TestTwoNodesCost signs in, uses and refreshes tokens at one node, and then at two in turn. It
-// first compares how many statements and commands a visit causes. It then compares the CPU time,
+// TestTwoNodesCost signs in, uses and refreshes tokens at one node, and then at two nodes in turn.
+// It first compares how many statements and commands a visit causes. It then compares the CPU time,
 // less the CPU time of idle nodes. The test runs only with LONG=1, because it needs minutes, and a
 // machine that does nothing else.
 func TestTwoNodesCost(t *testing.T) {
@@ -49,7 +49,8 @@ func TestTwoNodesCost(t *testing.T) {
 	t.Logf("a visit needs %.2f statements and %.2f commands at one node, %.2f and %.2f at two",
 		statements, commands, statements2, commands2)
 	if statements2 > statements*maxStatements || commands2 > commands*maxCommands {
-		t.Errorf("two nodes ask more than one, want at most %v times the statements and %v times the commands",
+		t.Errorf("two nodes send more than one, want at most %v times the statements "+
+			"and %v times the commands",
 			maxStatements, maxCommands)
 	}
 

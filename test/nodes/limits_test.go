@@ -12,7 +12,7 @@ import (
 )
 
 // TestGuessesAtAllNodes guesses passwords at both nodes concurrently, for one account and for many
-// accounts from one network and range. The nodes count exactly, and together.
+// accounts from one network and range. Together, the nodes count the guesses exactly.
 func TestGuessesAtAllNodes(t *testing.T) {
 	const allowed, guesses = 5, 24
 	one, many := func(int) string { return "ada@example.com" }, func(i int) string {

@@ -43,11 +43,11 @@ func TestEndedEverywhere(t *testing.T) {
 			here.Get(t, path, l.project.Basic()).Want(t, 200).Read(t, &all)
 			here.Do(t, "DELETE", path+"/"+all.Data[0].ID, l.project.Basic()).Want(t, 204)
 		}},
-		{"all is revoked over REST", func(t *testing.T, l *login) {
+		{"everything is revoked over REST", func(t *testing.T, l *login) {
 			here.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+l.sub.ID+"/tokens",
 				l.project.Basic()).Want(t, 204)
 		}},
-		{"all is revoked by the command", func(t *testing.T, l *login) {
+		{"everything is revoked by the command", func(t *testing.T, l *login) {
 			here.Command(t, "", "subscriber", "revoke", l.sub.ID)
 		}},
 		{"the client is deleted", func(t *testing.T, l *login) { here.Command(t, "", "client", "delete", l.c.ID) }},

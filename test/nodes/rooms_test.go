@@ -155,7 +155,7 @@ func (p people) wantRecordings(t *testing.T, at *harness.Server, session string,
 			got = append(got, r.Status)
 		}
 		if !slices.Equal(got, want) {
-			return fmt.Errorf("they are %q, want %q", got, want)
+			return fmt.Errorf("their statuses are %q, want %q", got, want)
 		}
 		return nil
 	})

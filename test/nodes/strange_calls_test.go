@@ -105,7 +105,7 @@ func TestHungUpElsewhere(t *testing.T) {
 			end(alice, bob)
 			harness.Eventually(t, soon, "the other node to forget the call", func() error {
 				if !counts(n.Each[1], metric+"0\n") {
-					return errors.New("it still counts it")
+					return errors.New("the node still counts the call")
 				}
 				return nil
 			})

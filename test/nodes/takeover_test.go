@@ -14,8 +14,8 @@ import (
 )
 
 // TestCallTakenOver kills the node that carries a call. Both sides are notified, and attach to
-// their legs again, in either order. They then hear each other under the same IDs, and there is
-// only one record of the call.
+// their legs again, in either order. They then hear each other, the IDs of the call and its legs
+// stay the same, and there is only one record of the call.
 func TestCallTakenOver(t *testing.T) {
 	for _, first := range []string{"caller", "callee"} {
 		t.Run(first+" first", func(t *testing.T) {

@@ -118,7 +118,7 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Logf("%d rounds of requests to the old node", count.Load())
 
 	if report := current.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("the audit trail of both versions: %v, want it whole", report)
+		t.Errorf("the audit trail of both versions: %v, want an intact trail", report)
 	}
 	if err := old.Stop(t); err != nil {
 		t.Errorf("stopping the old node: %v", err)

@@ -28,7 +28,7 @@ func TestDeliveredOnce(t *testing.T) {
 	p.NewWebhook(t, r.URL, "subscriber.created")
 
 	ids := crowdOf(t, p, "first", 40)
-	harness.Eventually(t, soon, "all to be delivered", func() error { return toldOf(r, ids) })
+	harness.Eventually(t, soon, "all events to be delivered", func() error { return toldOf(r, ids) })
 	if got := len(r.Told()); got != len(ids) {
 		t.Errorf("%d deliveries of %d subscribers, want one for each", got, len(ids))
 	}
@@ -39,7 +39,9 @@ func TestDeliveredOnce(t *testing.T) {
 	r.Answer(200)
 	at := &harness.Project{Server: n.Each[0], ID: p.ID, Key: p.Key}
 	ids = append(ids, crowdOf(t, at, "at one node", 10)...)
-	harness.Eventually(t, 2*soon, "all to be delivered by the remaining node", func() error { return toldOf(r, ids) })
+	harness.Eventually(t, 2*soon, "all events to be delivered by the remaining node", func() error {
+		return toldOf(r, ids)
+	})
 }
 
 // crowdOf creates subscribers concurrently and returns their ids.
