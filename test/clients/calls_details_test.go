@@ -86,7 +86,7 @@ func callCodecs(alice, bob *phone) {
 }
 
 // TestCallRingsLong shows that a call can be answered after it has rung for more than 20 seconds.
-// For this time, the SDK waits for a description from the server.
+// The SDK waits at most 20 seconds for a description from the server.
 func TestCallRingsLong(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RING=10m"}})

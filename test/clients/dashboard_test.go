@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// If SELVAGE_TEST_PICTURES is set, picture saves screenshots of the page in three looks, and checks
-// that the page is not wider than the screen. Otherwise it does nothing.
+// picture saves screenshots of the page in three looks, and checks that the page is not wider than
+// the screen. It does nothing unless SELVAGE_TEST_PICTURES is set.
 func (b tab) picture(name string) {
 	b.Helper()
 	dir := os.Getenv("SELVAGE_TEST_PICTURES")

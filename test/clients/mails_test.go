@@ -15,7 +15,7 @@ import (
 func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 	t.Helper()
 	var links []string
-	harness.Eventually(t, patience, fmt.Sprintf("mail %d to %s", n, to), func() error {
+	harness.Eventually(t, patience, fmt.Sprintf("email %d to %s", n, to), func() error {
 		links = nil
 		for _, m := range in.To(to) {
 			if l := m.Link(); l != "" {
@@ -23,7 +23,7 @@ func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 			}
 		}
 		if len(links) < n {
-			return errors.New("the mail has not arrived")
+			return errors.New("the email has not arrived")
 		}
 		return nil
 	})
@@ -113,11 +113,11 @@ func TestMailsInChromium(t *testing.T) {
 
 	for _, m := range in.Mails() {
 		if !m.Secure || m.User != inbox.User || strings.Contains(m.Raw, sub.Password) {
-			t.Errorf("the mail %q was sent without TLS (%v), by %q, or contains a password", m.Subject,
+			t.Errorf("the email %q was sent without TLS (%v), by %q, or contains a password", m.Subject,
 				!m.Secure, m.User)
 		}
 	}
 	if got := len(in.To(alan.Email)); got != 1 {
-		t.Errorf("a person who registers gets %d mails, want one", got)
+		t.Errorf("a person who registers gets %d emails, want one", got)
 	}
 }

@@ -27,7 +27,7 @@ func (s *screens) forget() {
 // may be the newest for a while.
 func (s *screens) mail(at *harness.Server) (link string) {
 	s.Helper()
-	harness.Eventually(s, patience, "a mail with a link", func() error {
+	harness.Eventually(s, patience, "an email with a link", func() error {
 		s.do(goTo(at.HTTP + "/dev/mail"))
 		if !eval[bool](s.tab, "Boolean(document.getElementById('mail-0'))") {
 			return errors.New("the mailbox is empty")
@@ -36,7 +36,7 @@ func (s *screens) mail(at *harness.Server) (link string) {
 		s.until("the mail", "document.getElementById('mail')")
 		link = eval[string](s.tab, "document.getElementById('mail-link')?.getAttribute('href') ?? ''")
 		if link == "" || link == s.lastLink {
-			return errors.New("the newest mail has no new link")
+			return errors.New("the newest email has no new link")
 		}
 		return nil
 	})

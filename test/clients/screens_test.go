@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// screens checks the pages that a tab shows. axe-core must find nothing in either theme,
-// and no page may be wider than a tablet or a phone. If SELVAGE_TEST_SCREENSHOTS names a folder,
+// screens checks the pages that a tab shows. axe-core must find no violation in either theme, and
+// no page may be wider than a tablet or a phone. If SELVAGE_TEST_SCREENSHOTS names a folder,
 // screenshots are saved there.
 type screens struct {
 	tab
@@ -80,8 +80,8 @@ func (s *screens) stop(name string) {
 	s.look(1440, 900, "light")
 }
 
-// audit checks the page with axe-core and reports all violations. Mails, which are opened as data URLs,
-// need no landmark.
+// audit checks the page with axe-core and reports all violations. Emails, which are opened as data
+// URLs, need no landmark.
 func (s *screens) audit(name, look, options string) {
 	s.Helper()
 	if !eval[bool](s.tab, "typeof axe === 'object'") {

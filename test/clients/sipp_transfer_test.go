@@ -7,8 +7,8 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// A transferredCall is a call that a phone made, and whose callee it connected with somebody else.
-// The callee is now the caller.
+// A transferredCall is a call that a phone made and then transferred, so that the callee is
+// connected with somebody else. The callee is now the caller.
 type transferredCall struct {
 	server                   *harness.Server
 	callerToken, calleeToken string
