@@ -43,7 +43,7 @@ func Binary(t T) string {
 }
 
 // Main runs a package's tests and then removes the binary built for them. It fails if any response
-// did not match the OpenAPI document. A package's TestMain calls it.
+// did not match the OpenAPI document. A package's TestMain calls Main.
 func Main(m interface{ Run() int }) {
 	code := m.Run()
 	for _, fault := range documented.Faults() {

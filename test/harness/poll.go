@@ -22,8 +22,7 @@ func Eventually(t T, d time.Duration, what string, ready func() error) {
 }
 
 // revocationBound is the time within which a revocation must take effect everywhere. A call and the
-// pause before it count for at most callBound, because a busy machine is the cause of anything
-// longer.
+// pause before it count for at most callBound, because anything longer is due to a busy machine.
 const (
 	revocationBound = time.Second
 	callBound       = 50 * time.Millisecond

@@ -35,7 +35,7 @@ type Config struct {
 	Args     []string // additional arguments of selvage serve
 	Env      []string // additional environment
 	Prefix   []string // command to run the server under, such as taskset -c 0
-	Binary   string   // path of the selvage to run; "" means [Binary]
+	Binary   string   // path of the selvage binary to run; "" means [Binary]
 }
 
 // Run holds the contents of a running server's run.json.
@@ -51,7 +51,7 @@ type Run struct {
 // Issuer returns the identity provider's issuer identifier, byte for byte.
 func (r Run) Issuer() string { return strings.TrimSuffix(r.AuthURL, "/") + "/" }
 
-// A Server is a running selvage.
+// A Server is a selvage server that tests can start and stop.
 type Server struct {
 	Run
 	Data     string   // data directory
