@@ -7,7 +7,7 @@ type decoder interface {
 	block(dst []int16, src []byte)
 }
 
-// A blocks reads audio that is coded in blocks. It decodes one block at a time, and keeps the last
+// blocks reads audio that is coded in blocks. It decodes one block at a time, and keeps the last
 // block.
 type blocks struct {
 	decoder decoder

@@ -41,8 +41,8 @@ func expectations(t testing.TB) map[string]expectation {
 	return doc.Files
 }
 
-// isWAV reports whether an accepted file in the corpus is a RIFF file. This package rejects raw
-// audio, MP3 and Ogg.
+// isWAV reports whether an accepted file in the corpus is a RIFF file. Parse rejects raw audio, MP3
+// and Ogg.
 func (e expectation) isWAV() bool { return !e.Headerless && e.Codec != "mp3" && e.Codec != "opus" }
 
 func TestParseCorpus(t *testing.T) {

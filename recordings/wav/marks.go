@@ -21,7 +21,7 @@ type resumable interface {
 	restore(state []byte)     // restores a saved state; any other bytes lead to a safe state
 }
 
-// A marks contains saved states of a decoder at blocks where it can resume. It also tracks the
+// marks contains saved states of a decoder at blocks where it can resume. It also tracks the
 // position of the decoder.
 type marks struct {
 	decoder resumable

@@ -80,7 +80,7 @@ func (s *Samples) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// A plain reads audio whose samples are coded independently.
+// plain reads audio whose samples are coded independently.
 type plain struct {
 	file   io.ReaderAt
 	facts  Facts

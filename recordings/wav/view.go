@@ -19,7 +19,7 @@ type View struct {
 	header     []byte
 	frameBytes int64
 	size       int64
-	offset     int64 // of the next byte to read
+	offset     int64 // offset of the next byte to read
 	buf        []int16
 }
 
