@@ -20,7 +20,7 @@ type Accounts struct {
 }
 
 // ForAccount returns an authorization request for the account page of a project's subscribers. A
-// login answers it, as for a client's request.
+// login answers this request in the same way as a client's request.
 func (rs *Requests) ForAccount(ctx context.Context, projectID string) (AuthRequest, Client, error) {
 	project, err := rs.Fabric.Projects.Find(ctx, projectID)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A CertificateSubject is what the certificate of a client with AuthTLS must contain. Exactly one
-// field is set (RFC 8705, section 2.1.2).
+// A CertificateSubject is the name that the certificate of a client with AuthTLS must contain.
+// Exactly one field is set (RFC 8705, section 2.1.2).
 type CertificateSubject struct {
 	DN    string `json:"tls_client_auth_subject_dn,omitempty"` // RFC 4514
 	DNS   string `json:"tls_client_auth_san_dns,omitempty"`

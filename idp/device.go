@@ -38,7 +38,7 @@ type Devices struct {
 const (
 	devicePoll    = 5 * time.Second // time between polls; each early poll adds this much (RFC 8628, section 3.5)
 	devicePollMax = time.Minute
-	deviceJitter  = time.Second      // how much too early a poll may arrive
+	deviceJitter  = time.Second      // how early a poll may arrive and still be accepted
 	deviceKept    = 10 * time.Minute // how long an expired device is kept, so that polls get the right error
 	deviceTries   = 10               // attempts at a compare-and-swap
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Grant is the right of a client to tokens for a subscriber. Redeeming a code creates the grant,
-// and so does issuing tokens in an authorization response. It lasts until its refresh token
+// A Grant is the right of a client to tokens for a subscriber. It is created when a code is
+// redeemed, or when an authorization response contains tokens. It lasts until its refresh token
 // expires, its login ends, or it is revoked.
 type Grant struct {
 	ID, ProjectID, ClientID, SubscriberID string

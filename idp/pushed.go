@@ -21,10 +21,9 @@ import (
 // once, because people reload pages. Only one response is sent.
 //
 // The reference contains the request, sealed in the same way as an authorization code but with a
-// key of its own.
-// Pushing a request therefore writes nothing. If the sealed request would be too long for a URL,
-// the session store holds it instead, under the digest of a random reference. A row marks a request
-// as answered.
+// key of its own. Therefore pushing a request writes nothing. If the sealed request would be too
+// long for a URL, the session store holds it instead, under the digest of a random reference. A row
+// marks a request as answered.
 
 // pushedPrefix is the prefix of the request_uri of a pushed request (RFC 9126, section 2.2).
 const pushedPrefix = "urn:ietf:params:oauth:request_uri:"

@@ -36,7 +36,7 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 }
 
 // grace is the time in which the previous refresh token still returns the current one. Clients need
-// it if they send two requests at the same time, or do not receive the response.
+// this time if they send two requests at once, or do not receive the response.
 const grace = 10 * time.Second
 
 // A Refreshing is a request to exchange a refresh token for new tokens (RFC 6749, section 6).
@@ -223,7 +223,7 @@ func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Gra
 	return g, nil
 }
 
-// only returns those of the given scopes that the client may still request.
+// only returns the given scopes that the client may still request.
 func (c Client) only(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
 }

@@ -35,8 +35,8 @@ type Source struct {
 }
 
 // Resolve returns the parameters of an authorization request, and how they arrived. They come from
-// the request object or pushed request to which v refers. If v refers to neither, they are those in
-// v. Parameters without a value are omitted (RFC 6749, section 3.1).
+// the request object or pushed request to which v refers. If v refers to neither, the parameters
+// are those in v. Parameters without a value are omitted (RFC 6749, section 3.1).
 func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Values, Source, error) {
 	v = withValues(v)
 	hasObject, hasReference := v.Has("request"), v.Has("request_uri")

@@ -133,8 +133,8 @@ var (
 	ErrUpstreamEmail = problem.New(problem.Forbidden, "upstream_email", "the provider does not confirm an email")
 )
 
-// Unlinked is the error for an identity that is not linked to the account here with the same email.
-// The person must sign in to the account first, and then agree to the link.
+// Unlinked is the error for an identity that is not linked to the selvage account with the same
+// email address. The person must sign in to the account first, and then agree to the link.
 type Unlinked struct{ Identity Identity }
 
 func (u *Unlinked) Error() string { return "the account is not linked" }
@@ -281,7 +281,7 @@ func (us *Upstreams) refuse(ctx context.Context, u Upstream, subscriberID string
 }
 
 // An upstreamSession is the data for signing out at an upstream provider. The session store keeps
-// it for a login. If it is lost, signing out here does not sign out there.
+// it for a login. If the data is lost, signing out of selvage does not sign out at the provider.
 type upstreamSession struct {
 	UpstreamID string `json:"upstream"`
 	ProjectID  string `json:"project"`
