@@ -214,8 +214,8 @@ func (r *Ring) sealMasters(ctx context.Context, all []root, to root, leaked bool
 // errRotated is returned by a rotation if another process has just rotated the master key.
 var errRotated = errors.New("the master key has just been replaced; run the command again")
 
-// openAny opens a secret with the first root whose vault can open it. The function of returns the
-// vault of a root.
+// openAny opens a secret with the first root whose vault can open it. The parameter "of" is a
+// function that returns the vault of a root.
 func openAny(all []root, of func(root) *vault, sealed, name string) (secret []byte, err error) {
 	for _, r := range all {
 		if secret, err = of(r).open(sealed, name); err == nil {

@@ -90,7 +90,7 @@ func (r *Ring) Tend(ctx context.Context) error {
 // keys is expensive.
 const retryEvery = 10 * time.Second
 
-// step takes all steps that are due. Conflicts with other nodes are no errors.
+// step takes all steps that are due. Conflicts with other nodes are not errors.
 func (r *Ring) step(ctx context.Context, now time.Time) error {
 	errs := []error{r.complete(ctx)}
 	for _, use := range Uses() {

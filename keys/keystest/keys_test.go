@@ -120,7 +120,7 @@ func head(t *testing.T, token string) string {
 	return string(raw)
 }
 
-// flip returns text with another first character.
+// flip returns s with a different first character.
 func flip(s string) string {
 	if s[0] == 'A' {
 		return "B" + s[1:]

@@ -64,7 +64,7 @@ func (w retireWorld) accepts(ring *keys.Ring, token string) bool {
 	return ok
 }
 
-// wantToken fails unless both nodes accept the token, or both refuse it if want is false.
+// wantToken fails the test unless both nodes accept the token or, if want is false, both refuse it.
 func (w retireWorld) wantToken(want bool, token, what string) {
 	w.t.Helper()
 	for name, ring := range map[string]*keys.Ring{"this": w.node, "the other": w.other} {

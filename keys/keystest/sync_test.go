@@ -244,13 +244,13 @@ func testOtherMasters(t *testing.T, rows *store.Store) {
 	}
 }
 
-// interrupted is a store that calls its function once, after it has read the master keys.
+// interrupted is a store that calls meanwhile once, after it has read the master keys.
 type interrupted struct {
 	*store.Store
 	meanwhile func()
 }
 
-// MasterKeys reads the master keys before it calls the function.
+// MasterKeys reads the master keys, and then calls meanwhile.
 func (s *interrupted) MasterKeys(ctx context.Context) ([]keys.MasterRecord, error) {
 	records, err := s.Store.MasterKeys(ctx)
 	if run := s.meanwhile; run != nil {
