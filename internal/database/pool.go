@@ -11,6 +11,9 @@ import (
 const (
 	// connectPause is how long the pool does not connect after a failed attempt.
 	connectPause = 100 * time.Millisecond
+	// maxOpening is the maximum number of connections that a pool opens at the same time. In the time
+	// that this takes, an open connection can serve several callers, so fewer connections are needed.
+	maxOpening = 2
 	// lifetime is the maximum age of a connection. It is short enough that new servers behind a host
 	// name are soon used.
 	lifetime = 30 * time.Minute
@@ -34,6 +37,7 @@ type pool struct {
 	mu       sync.Mutex // guards the fields below
 	idle     []*conn    // the most recently used one is last
 	open     int        // the number of connections, including those being opened
+	opening  int        // the number of connections being opened
 	waiting  []chan got // one for each waiting caller, with room for its result; longest wait first
 	failedAt time.Time  // the time of the last failure to connect; zero after a success
 	failure  error      // the last failure to connect; nil after a success
@@ -154,7 +158,7 @@ func (p *pool) countWait(waited time.Duration) {
 // full. If an attempt to connect has just failed, openMore refuses the waiting callers instead. p.mu
 // must be held.
 func (p *pool) openMore() {
-	if len(p.waiting) == 0 || p.open >= p.max {
+	if len(p.waiting) == 0 || p.open >= p.max || p.opening >= maxOpening {
 		return
 	}
 	if time.Since(p.failedAt) < connectPause {
@@ -162,10 +166,12 @@ func (p *pool) openMore() {
 		return
 	}
 	p.open++
+	p.opening++
 	go p.openOne()
 }
 
-// openOne opens a connection that p.open already includes, and passes it to give.
+// openOne opens a connection that p.open and p.opening already include, and passes it to give. Then it
+// opens another one if callers are still waiting.
 func (p *pool) openOne() {
 	ctx, cancel := context.WithTimeout(context.Background(), p.patience)
 	defer cancel()
@@ -173,6 +179,7 @@ func (p *pool) openOne() {
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.opening--
 	if err != nil {
 		p.open--
 		p.failedAt = time.Now()
@@ -188,6 +195,7 @@ func (p *pool) openOne() {
 	p.failedAt = time.Time{}
 	p.failure = nil
 	p.give(c)
+	p.openMore()
 }
 
 // refuse sends an error to all waiting callers, unless an open connection may still be put back. p.mu

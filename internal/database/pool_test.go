@@ -3,6 +3,8 @@ package database
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,4 +52,34 @@ func TestPoolWaits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPoolOpening shows that a pool opens connections for all waiting callers, but only a few at the
+// same time.
+func TestPoolOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var opening, most atomic.Int64
+		p := newPool(5, statementFor, func(context.Context) (*conn, error) {
+			most.Store(max(most.Load(), opening.Add(1)))
+			defer opening.Add(-1)
+			time.Sleep(time.Millisecond)
+			return &conn{}, nil
+		})
+
+		var callers sync.WaitGroup
+		for range 5 {
+			callers.Go(func() {
+				if _, err := p.get(t.Context()); err != nil {
+					t.Errorf("get = %v, want nil", err)
+				}
+			})
+		}
+		callers.Wait()
+		if got := most.Load(); got > maxOpening {
+			t.Errorf("the pool opened %d connections at the same time, want at most %d", got, maxOpening)
+		}
+		if got := p.stats().InUse; got != 5 {
+			t.Errorf("%d connections are in use, want 5", got)
+		}
+	})
 }
