@@ -121,24 +121,25 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 	}
 
 	r := Report{}
-	if err := r.readServer(ctx, db); err != nil {
+	if err := r.readTables(ctx, db, serverTables); err != nil {
 		return fmt.Errorf("inspecting the database: %w", err)
 	}
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return foreign(r.Tables)
 	}
 
-	if report != nil {
-		*report = r
+	if report == nil {
+		return nil // the rest is only reported, and takes longer in large databases
 	}
+	if err := r.readServer(ctx, db); err != nil {
+		return fmt.Errorf("inspecting the database: %w", err)
+	}
+	*report = r
 	return nil
 }
 
-// readServer reads the tables, the applied migrations and the size of a database.
+// readServer reads the applied migrations and the size of a database whose tables are known.
 func (r *Report) readServer(ctx context.Context, db *sql.DB) error {
-	if err := r.readTables(ctx, db, serverTables); err != nil {
-		return err
-	}
 	if err := r.readSchema(ctx, db); err != nil {
 		return err
 	}
