@@ -35,7 +35,7 @@ type call struct {
 	spending   spending    // the minutes of the payer and the project of a call through a gateway
 	takenOver  bool        // another node took the call over because it considered this node lost
 	recordings recordings
-	unnoted    bool // the record says what is recorded, but could not be written
+	unnoted    bool // whether the last attempt to write the record's recording fields failed
 	ringTimer  *time.Timer
 	endTimer   *time.Timer
 

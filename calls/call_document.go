@@ -109,7 +109,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func (r Record) mos() float64 {
 	const (
 		bestRating     = 93.2 // the E-model's rating factor R for its default parameters
-		frame          = 20   // milliseconds of a packet of Opus
+		frame          = 20   // milliseconds of audio in an Opus packet
 		ratingPerLoss  = 2.5  // per percent of lost packets
 		noticeable     = 160  // milliseconds of delay after which people begin to interrupt each other
 		jitterBuffered = 2    // the jitter buffer holds about twice the jitter
@@ -118,7 +118,7 @@ func (r Record) mos() float64 {
 	delay := milliseconds(r.RoundTrip)/2 + jitterBuffered*milliseconds(r.Jitter) + frame
 	rating := bestRating - delay/40
 	if delay > noticeable {
-		rating = bestRating - (delay-120)/10 // continues the line above, but is steeper
+		rating = bestRating - (delay-120)/10 // continues the line above with a steeper slope
 	}
 	loss := 100 * float64(r.Lost) / float64(r.Received+r.Lost)
 	rating = min(max(rating-ratingPerLoss*loss, 0), 100)

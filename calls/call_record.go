@@ -142,7 +142,7 @@ type Store interface {
 	// SaveCall returns problem.Conflict. If another node has taken the call over, SaveCall writes
 	// nothing and returns ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
-	// SaveOutbound is like SaveCall, for a call that begins to leave through a gateway. If the call
+	// SaveOutbound is like SaveCall, for a call that starts to use a gateway. If the call
 	// already has a record, SaveOutbound writes only the gateway, the payer and the lines. In the
 	// same transaction, it calls admit with the usage so far. If admit returns an error, it writes
 	// nothing. Calls of a project are admitted one at a time, so each sees the usage of all earlier

@@ -25,8 +25,8 @@ func (k *call) recordIfWanted() {
 	}()
 }
 
-// isWanted reports whether the parties of the call in r, or their project, chose to record it. After
-// an error, it asks again until the call has ended.
+// isWanted reports whether the parties of the call in r, or their project, chose to record it.
+// After an error, it retries until the call has ended.
 func (k *call) isWanted(r Record) (wanted bool) {
 	_ = k.recordings.retry(func() (err error) { // the error is logged below
 		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)

@@ -229,7 +229,8 @@ const watchEvery = 250 * time.Millisecond
 func (c *Calls) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	work.Go(func() { repeat(ctx, func() { endGone(c.allLegs(), c.fabric.Tokens.Heard()) }) })
-	work.Go(func() { repeat(ctx, func() { c.useStore(ctx) }) }) // apart, because the database may be slow
+	// useStore has its own goroutine, because the database may be slow.
+	work.Go(func() { repeat(ctx, func() { c.useStore(ctx) }) })
 	work.Wait()
 }
 

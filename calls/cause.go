@@ -59,7 +59,7 @@ var causes = map[string]Cause{
 	"REJECT_ALL": {"REJECT_ALL", 825},
 }
 
-// failures are the causes, by text, for which a client may be unable to answer.
+// failures maps texts to the causes that a client may send when it cannot answer.
 var failures = map[string]Cause{
 	UserBusy.Text: UserBusy, NoAnswer.Text: NoAnswer, UserNotRegistered.Text: UserNotRegistered,
 	CallRejected.Text: CallRejected, Incompatible.Text: Incompatible,

@@ -38,7 +38,7 @@ func (l *leg) restore(c Controls) {
 	l.ownAudioMute, l.ownVideoMute = l.member.AudioMuted, l.member.VideoMuted
 }
 
-// A controlSwitch is a control with the field of a leg that says whether it is on.
+// A controlSwitch pairs a control with the field of a leg that holds its state.
 type controlSwitch struct {
 	control Controls
 	on      *bool

@@ -67,14 +67,14 @@ func panicIn(t *testing.T, faulty *call) {
 	t.Helper()
 	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
 	if !errors.Is(err, errFault) {
-		t.Errorf("a command that met a fault returned %v, want %v", err, errFault)
+		t.Errorf("the command that panicked returned %v, want %v", err, errFault)
 	}
 	if _, err := faulty.do(context.Background(), func() (Reply, error) { return Reply{}, nil }); err != nil {
 		t.Errorf("a command after the fault returned %v, want no error", err)
 	}
 }
 
-// An endedRecording is a recording that notes its end.
+// An endedRecording is a recording that records whether it was stopped.
 type endedRecording struct {
 	Recording
 	ended bool

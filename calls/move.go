@@ -197,7 +197,7 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, s *sc
 	enter := func() {
 		err := errRoomOver
 		if !r.ended {
-			err = errFault // is returned if take panics
+			err = errFault // returned if take panics
 			r.run(func() { err = r.take(ctx, k, settings, by) })
 		}
 		r.endIfEmpty()

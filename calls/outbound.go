@@ -13,8 +13,8 @@ import (
 // the numbers that their rules permit, within caps. All nodes share the caps, which are checked in
 // the transaction that writes the record of the call.
 
-// OutboundLimits caps calls that leave through SIP gateways. 0 means the default, which ends each
-// field's comment. A negative value means no limit.
+// OutboundLimits caps calls that leave through SIP gateways. 0 means the default, which is at the
+// end of each field's comment. A negative value means no limit.
 type OutboundLimits struct {
 	Running, ProjectRunning int           // calls of one caller and one project; 2 and 20
 	Hourly, ProjectHourly   int           // calls begun within an hour; 30 and 200
@@ -230,7 +230,7 @@ type spending struct {
 }
 
 // now estimates the current usage: it adds the minutes since the usage was read. Therefore, the caps
-// hold while the database is away, and calls far below the caps continue.
+// hold while the database is unavailable, and calls far below the caps continue.
 func (s spending) now() Usage { return s.usage.after(time.Since(s.read)) }
 
 // capsEvery is the interval at which the usage of a call through a gateway is compared with the

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestCaps shows for which usage a call through a gateway is refused, and that negative limits
+// TestCaps shows at which usage a call through a gateway is refused, and that negative limits
 // allow any usage.
 func TestCaps(t *testing.T) {
 	caps := OutboundLimits{}.orDefaults()
@@ -75,7 +75,7 @@ func TestCapsWithoutStore(t *testing.T) {
 		check(Usage{Running: 2, ProjectRunning: 2, Daily: 80 * time.Minute}, nil)
 
 		time.Sleep(20*time.Minute - time.Second)
-		check(Usage{}, errors.New("the database is away"))
+		check(Usage{}, errors.New("the database is unavailable"))
 		caps := k.calls.limits.Outbound
 		if got := caps.checkDay(k.spending.now()); got != "" {
 			t.Errorf("before the minutes are used up, the cap is %q, want none", got)

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/session/sql"
 )
 
-// A boundStore is a store of a node that died. It notes whether each search for the node's calls and
-// rooms ends by a deadline.
+// A boundStore is a store that contains calls of a dead node. It counts the searches for the node's
+// calls and rooms, and how many of them have a deadline.
 type boundStore struct {
 	Store
 	RoomStore

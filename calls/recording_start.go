@@ -81,8 +81,8 @@ func (r *recordings) resume(expected bool, c RecordedCall) {
 	}
 }
 
-// endAll ends all recordings, also one that is just beginning. After an error, it tries again until
-// the call or room has ended.
+// endAll ends all recordings, including one that is just beginning. After an error, it tries again
+// until the call or room has ended.
 func (r *recordings) endAll() error {
 	r.starting.Lock()
 	defer r.starting.Unlock()

@@ -46,7 +46,7 @@ func (s movedStore) FindLeg(_ context.Context, _, leg string) (Record, error) {
 	return Record{}, problem.NoSuch("call")
 }
 
-// hungUpClients note which legs have ended.
+// hungUpClients records which legs have ended.
 type hungUpClients map[string]bool
 
 func (c hungUpClients) Tell(_ Socket, e Event) { c[e.Leg] = e.Kind == HungUp }
@@ -60,7 +60,7 @@ func TestLoseNodes(t *testing.T) {
 	for _, leg := range []string{"1", "2"} {
 		c.remote.add(leg, remoteLeg{node: "dead", holder: "alice", project: "p"})
 	}
-	away := errors.New("the database is away")
+	away := errors.New("the database is unavailable")
 	loseNodes := func(want error) {
 		t.Helper()
 		if err := c.loseNodes(t.Context(), dead); !errors.Is(err, want) {

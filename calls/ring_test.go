@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestRungOut shows that a caller whose calls ring a subscriber leaves a place for the calls of
-// others. Callers with the same embed key count as one caller. A place becomes free when a call is
-// answered or has ended.
+// TestRungOut shows that the calls with which one caller rings a subscriber leave room for another
+// caller's call. Callers with the same embed key count as one caller. A place becomes free when a
+// call is answered or has ended.
 func TestRungOut(t *testing.T) {
 	c := New(Config{Limits: Limits{Ringing: 3}})
 	bob := account{id: "bob"}
@@ -45,7 +45,7 @@ func TestRungOut(t *testing.T) {
 	third.active = true
 	wantBusy("with one answered", false, account{id: "alice"})
 	third.call.forgetLeg(third)
-	wantBusy("with one answered and over", false, account{id: "alice"})
+	wantBusy("with one answered and ended", false, account{id: "alice"})
 }
 
 // TestGiveUpEarly shows that a call survives the end of its ringing time while its route is still

@@ -250,7 +250,8 @@ func TestMoveTakenOver(t *testing.T) {
 	}
 }
 
-// TestMoveOften shows that a call can move in and out often while its clients send other commands.
+// TestMoveOften shows that a call can move in and out repeatedly while its clients send other
+// commands.
 func TestMoveOften(t *testing.T) {
 	m := newMeeting(t)
 	m.guest().join()

@@ -34,7 +34,7 @@ func TestRecordTransferred(t *testing.T) {
 	p.caller.do(calls.Command{Op: calls.Hangup})
 }
 
-// A losingStore is a store that notes when it has said that another node carries a call.
+// A losingStore is a store that records whether it has reported that another node carries a call.
 type losingStore struct {
 	*store.Store
 	told atomic.Bool
@@ -49,7 +49,7 @@ func (s *losingStore) FindCall(ctx context.Context, projectID, id string) (calls
 }
 
 // TestRecordLost shows that a node does not begin a recording after another node has taken over its
-// call. This would end the recording that the other node makes.
+// call. Otherwise, the new recording would end the other node's recording.
 func TestRecordLost(t *testing.T) {
 	recorder, rows := &faultyRecorder{}, &losingStore{}
 	m, archive := newRecordedMeeting(t, recorder, always, func(c *calls.Config) {

@@ -23,20 +23,20 @@ import (
 type faultyRecorder struct {
 	calls.Recorder
 	dir       string       // of its spools
-	failures  atomic.Int32 // how often reading the status of recordings still fails
-	unstarted atomic.Int32 // how often beginning a recording still fails
+	failures  atomic.Int32 // how many more times reading the status of recordings fails
+	unstarted atomic.Int32 // how many more times beginning a recording fails
 }
 
 func (r *faultyRecorder) Start(ctx context.Context, c calls.RecordedCall) (calls.Recording, error) {
 	if r.unstarted.Add(-1) >= 0 {
-		return nil, errors.New("the database is away")
+		return nil, errors.New("the database is unavailable")
 	}
 	return r.Recorder.Start(ctx, c)
 }
 
 func (r *faultyRecorder) Wanted(ctx context.Context, of calls.Recorded) ([]calls.WantedRecording, error) {
 	if r.failures.Add(-1) >= 0 {
-		return nil, errors.New("the database is away")
+		return nil, errors.New("the database is unavailable")
 	}
 	return r.Recorder.Wanted(ctx, of)
 }
@@ -214,7 +214,7 @@ type uninterruptible struct {
 
 func (r *uninterruptible) Interrupt(ctx context.Context, of calls.Recorded) (bool, error) {
 	if r.asked.Add(1) == 1 {
-		return false, errors.New("the database is away")
+		return false, errors.New("the database is unavailable")
 	}
 	return r.Recorder.Interrupt(ctx, of)
 }
@@ -227,7 +227,7 @@ type unrecordedStore struct {
 
 func (s *unrecordedStore) SaveRecorded(ctx context.Context, r calls.Record) error {
 	if s.asked.Add(1) == 1 {
-		return errors.New("the database is away")
+		return errors.New("the database is unavailable")
 	}
 	return s.Store.SaveRecorded(ctx, r)
 }
@@ -268,7 +268,7 @@ type unsavedRooms struct {
 
 func (s *unsavedRooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
 	if s.asked.Add(1) == 1 {
-		return errors.New("the database is away")
+		return errors.New("the database is unavailable")
 	}
 	return s.Store.SaveRoom(ctx, r)
 }
@@ -307,7 +307,7 @@ func TestRecordSetting(t *testing.T) {
 	var asked atomic.Int32
 	m, _ := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) {
 		if asked.Add(1) == 1 {
-			return false, errors.New("the database is away")
+			return false, errors.New("the database is unavailable")
 		}
 		return true, nil
 	})
@@ -340,7 +340,7 @@ func TestTransferEndsRecording(t *testing.T) {
 	var away atomic.Bool
 	m, archive := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) {
 		if away.Load() {
-			return false, errors.New("the database is away")
+			return false, errors.New("the database is unavailable")
 		}
 		return true, nil
 	})

@@ -28,14 +28,14 @@ type faultyStore struct {
 
 func (s *faultyStore) SaveCall(ctx context.Context, r calls.Record) error {
 	if s.broken.Load() {
-		return errors.New("the database is away")
+		return errors.New("the database is unavailable")
 	}
 	return s.Store.SaveCall(ctx, r)
 }
 
 func (s *faultyStore) EndRoom(ctx context.Context, r calls.RoomSession) error {
 	if s.broken.Load() {
-		return errors.New("the database is away")
+		return errors.New("the database is unavailable")
 	}
 	return s.Store.EndRoom(ctx, r)
 }
@@ -77,7 +77,7 @@ func (s *endingStore) EndRoom(ctx context.Context, r calls.RoomSession) error {
 }
 
 // TestRoomWhileEnding shows that a room is known until its end has been written. Otherwise, a client
-// who dials the room meanwhile would end the session in the database as that of a lost node.
+// who dials the room meanwhile would end the session in the database as if its node were lost.
 func TestRoomWhileEnding(t *testing.T) {
 	var rows *endingStore
 	m := newMeeting(t, func(c *calls.Config) {
@@ -120,7 +120,7 @@ func TestUnwrittenEndOfCall(t *testing.T) {
 	}
 }
 
-// A slowStore is a store that never answers a search for requests, and reports the search.
+// A slowStore is a store whose search for requests calls report, and then blocks until ctx is done.
 type slowStore struct {
 	*store.Store
 	report func()
@@ -303,7 +303,7 @@ func TestChangeAll(t *testing.T) {
 }
 
 // TestWideCommands shows that a moderator cannot change all members of a room too often, and that
-// locking a room again and again rarely notifies them.
+// locking a room repeatedly rarely notifies them.
 func TestWideCommands(t *testing.T) {
 	m := newMeeting(t)
 	moderator := m.subscriber("moderator").join()

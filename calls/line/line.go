@@ -1,5 +1,5 @@
-// Package line implements the client's side of a call's audio. A line is one UDP socket with one
-// check of its path and one DTLS-SRTP handshake. A line needs much less CPU time and memory than a
+// Package line implements the client's side of a call's audio. A line uses one UDP socket, one
+// connectivity check and one DTLS-SRTP handshake. A line needs much less CPU time and memory than a
 // WebRTC stack, because it supports only what a server with ICE-lite requires.
 package line
 
@@ -32,7 +32,7 @@ const password = "abcdefghijklmnopqrstuvwx"
 
 // A Line carries the audio of one call.
 type Line struct {
-	Ticks   uint32 // the length of a packet in the clock of the codec; may be set before Send
+	Ticks   uint32 // the duration of a packet in ticks of the codec's clock; may be set before Send
 	conn    *net.UDPConn
 	answers chan []byte // received STUN packets
 	keys    chan []byte // received DTLS packets

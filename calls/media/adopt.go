@@ -82,9 +82,9 @@ const (
 	opusSamples = opusRate * 120 / 1000 // samples of the longest packet (RFC 6716, section 3.2.5)
 )
 
-// maxDecoded is how many seconds of a client's audio are decoded in a second. Clients whose clock is
-// right send one. Without a limit, a client could send a long packet every five milliseconds, and
-// decoding them would hold up the media of all calls.
+// maxDecoded is how many seconds of a client's audio are decoded in a second. A client with a
+// correct clock sends one second of audio per second. Without a limit, a client could send a long
+// packet every five milliseconds, and decoding them would hold up the media of all calls.
 const maxDecoded = 1.25
 
 // A transcoder converts Opus to G.722, the codec of rooms.

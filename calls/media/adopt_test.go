@@ -17,7 +17,7 @@ func TestTranscodingBound(t *testing.T) {
 		every       time.Duration
 		least, most time.Duration // decoded audio
 	}{
-		{"a usual client", append([]byte{0xf8}, filling...), 20 * time.Millisecond, length, length},
+		{"an ordinary client", append([]byte{0xf8}, filling...), 20 * time.Millisecond, length, length},
 		{"long packets", append([]byte{0x1b, 2}, filling...), 5 * time.Millisecond, length, length + length/2},
 		{"invalid packets", []byte{0x1b, 0xff, 1}, 5 * time.Millisecond, 0, 0},
 	}

@@ -46,9 +46,9 @@ func unagreed() []byte {
 	return b
 }
 
-// TestRepeatBound shows that one datagram repeats at most maxRepeated packets, that the same
-// request at the same time repeats none, and that the bytes of repeated packets are limited. One
-// more packet can be a request to the source of the media.
+// TestRepeatBound shows that the engine repeats at most maxRepeated packets for one datagram, and
+// none for the same request at the same time. It also shows that the bytes of repeated packets are
+// limited. The engine may send one more packet, a request to the source of the media.
 func TestRepeatBound(t *testing.T) {
 	const profile = srtp.ProtectionProfileAeadAes128Gcm
 	p := newPair(t, calls.Video, profile)

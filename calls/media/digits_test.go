@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A keyLog notes the keys that a client presses.
+// A keyLog records the keys that a client presses.
 type keyLog struct {
 	testWatcher
 	pressed string

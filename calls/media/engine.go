@@ -68,7 +68,7 @@ type Engine struct {
 	identity atomic.Pointer[identity]
 	counters counters
 	unproven limit.Connections // TCP connections that belong to no section yet
-	proof    atomic.Int64      // how long a TCP connection may take to prove its section, in ns
+	proof    atomic.Int64      // time for a TCP connection to prove which section it belongs to, in ns
 	panicked atomic.Int64      // when a panic outside a leg was last logged, in ns since 1970
 
 	streamsMu sync.Mutex

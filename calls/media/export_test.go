@@ -17,7 +17,7 @@ func (e *Engine) Unproven() int {
 	return e.unproven.Networks()
 }
 
-// WaitForProof sets how long a new TCP connection may take to prove its transport.
+// WaitForProof sets how long a new TCP connection may take to prove which transport it belongs to.
 func (e *Engine) WaitForProof(d time.Duration) { e.proof.Store(int64(d)) }
 
 // Known returns how many names, addresses and own checks are in the engine's table.

@@ -231,7 +231,7 @@ func (c *light) response() *stun.Message {
 		}
 		return m
 	case <-time.After(deadline):
-		c.t.Fatal("no STUN packet came")
+		c.t.Fatal("no STUN packet arrived")
 		return nil
 	}
 }
@@ -300,7 +300,7 @@ func (c *light) hear() string {
 		}
 		return string(plain[h.MarshalSize():])
 	case <-time.After(deadline):
-		c.t.Fatal("no packet came")
+		c.t.Fatal("no packet arrived")
 		return ""
 	}
 }

@@ -140,7 +140,7 @@ func (t *tape) Packet(p calls.Packet) {
 
 func (t *tape) Clock(calls.Kind, uint32, time.Time) {}
 
-// A deaf is a tap that keeps nothing.
+// A deaf is a tap that discards all packets.
 type deaf struct{}
 
 func (deaf) Packet(calls.Packet)                 {}

@@ -24,12 +24,12 @@ func TestKeystreams(t *testing.T) {
 		sendAll bool     // no packet may be dropped
 	}{
 		{
-			name:  "half of the numbers back",
+			name:  "half of the range backward",
 			first: 1,
 			seqs:  []uint32{1, 2, jump - 1, jump, jump + 1, 1, 2, 3, jump + 2, jump + 3},
 		},
 		{
-			name:  "half of the numbers on",
+			name:  "half of the range forward",
 			first: jump - 1,
 			seqs:  []uint32{1, 2, jump - 1, jump + 10, 10, 11, jump + 11, 12},
 		},
@@ -41,7 +41,7 @@ func TestKeystreams(t *testing.T) {
 			},
 		},
 		{
-			name:  "once around without being forwarded",
+			name:  "one full cycle without being forwarded",
 			first: 1,
 			seqs:  []uint32{100, 101, 102, 2*jump + 101, 2*jump + 102, 2*jump + 103},
 		},

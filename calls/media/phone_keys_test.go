@@ -228,12 +228,12 @@ func TestSecureOfferRefused(t *testing.T) {
 		srtp        calls.SRTP
 	}{
 		{"RTP, but SRTP is required", plain, required},
-		{"keys, but RTP", plain + p.line(), required},
+		{"RTP with keys", plain + p.line(), required},
 		{"no key", p.offerWith(""), calls.SRTP{}},
 		{"no key, which is required", p.offerWith(""), required},
 		{"a suite that is not permitted", p.offer(), calls.SRTP{Suites: "AEAD_AES_256_GCM"}},
 		{"half a key", p.offerWith(secret{suite80, p.key[:15]}.line()), calls.SRTP{}},
-		{"no encryption of SRTP", offerWithParameter(" UNENCRYPTED_SRTP"), calls.SRTP{}},
+		{"unencrypted SRTP", offerWithParameter(" UNENCRYPTED_SRTP"), calls.SRTP{}},
 		{"no authentication", offerWithParameter(" UNAUTHENTICATED_SRTP"), calls.SRTP{}},
 		{"a key identifier", offerWithParameter("|2^20|1:4"), calls.SRTP{}},
 		{"DTLS", strings.Replace(p.offer(), "RTP/SAVP", "UDP/TLS/RTP/SAVP", 1), calls.SRTP{}},

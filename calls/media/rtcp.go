@@ -233,11 +233,11 @@ func (s *section) extend(seq uint16) uint32 {
 	return high + uint32(int32(int16(seq-uint16(high))))
 }
 
-// resend resends packets that the client missed. It returns the source's numbers of packets that
-// never arrived here. The engine must request them from their source (RFC 4585, section 6.2.1).
-// resend ignores requests for packets that are older than the history. These packets did arrive, and
-// are no longer useful to a client. It decreases repeatsLeft, the number of packets that the client
-// may still request.
+// resend resends packets that the client missed. It returns the source's sequence numbers of the
+// packets that never arrived here. The engine must request them from their source (RFC 4585,
+// section 6.2.1). resend ignores requests for packets that are older than the history. These
+// packets did arrive, and are no longer useful to a client. It decreases repeatsLeft, the number of
+// packets that the client may still request.
 func (s *section) resend(
 	e *Engine, p *rtcp.TransportLayerNack, repeatsLeft *int, now time.Time,
 ) (missing []uint16) {

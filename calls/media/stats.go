@@ -28,7 +28,7 @@ type Stats struct {
 
 	Received, ReceivedBytes uint64 // RTP packets from clients
 	Sent, SentBytes         uint64 // RTP and RTCP packets to clients
-	Dropped                 uint64 // rejected packets from clients: malformed, replayed or too many
+	Dropped                 uint64 // packets from clients that were malformed, replayed or too many
 	Limited                 uint64 // dropped packets that exceeded a limit
 	Unsent                  uint64 // packets that could not be sent: full queues, dead paths
 	Unknown                 uint64 // packets from addresses that belong to no leg
@@ -41,7 +41,7 @@ type Stats struct {
 	HandshakeFailures          uint64
 	Lost                       uint64 // clients' packets that never arrived, in closed sections
 	RefusedTCP                 uint64 // TCP connections without timely proof or above a limit
-	Panics                     uint64 // panics; a panic ends its leg, if it has one
+	Panics                     uint64 // panics; a panic while handling a leg's packet ends that leg
 }
 
 // Stats returns the engine's current metrics.

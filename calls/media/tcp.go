@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	proofTimeout  = 5 * time.Second  // how long a new connection may take to prove its transport
+	proofTimeout  = 5 * time.Second  // time for a new connection to prove which transport it belongs to
 	idleTimeout   = 30 * time.Second // maximum time between two STUN checks on a connection
 	writeTimeout  = 5 * time.Second
 	maxStreams    = 4   // connections per transport; a new connection closes the oldest

@@ -41,7 +41,7 @@ func openReader(file io.ReaderAt) (*reader, calls.RecordedCall, error) {
 	return r, call, nil
 }
 
-// header reads the header of a spool. It returns io.EOF if the file ends before.
+// header reads the header of a spool. It returns io.EOF if the file ends before the header does.
 func (r *reader) header() (call calls.RecordedCall, err error) {
 	var start [len(magic)]byte
 	if err := r.fill(start[:]); err != nil {

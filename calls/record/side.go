@@ -41,7 +41,7 @@ type packet struct {
 }
 
 // queued is the number of packets that wait in the queue, in case earlier packets arrive. Packets
-// usually have 20 ms, so these packets last a second.
+// usually contain 20 ms of audio, so these packets last a second.
 const queued = 50
 
 // read fills dst with the next samples. After the last packet, it returns silence.

@@ -14,8 +14,8 @@ import (
 // neighboring windows, and follow drift in either direction.
 //
 // If timestamps leap permanently, the line breaks. For example, the sender's clock may have stood
-// still while it was muted. If only the network delayed packets, the line does not break. The
-// sender's reports (RFC 3550, section 6.4.1) distinguish these cases. Without reports, the
+// still while the sender was muted. If only the network delayed packets, the line does not break.
+// The sender's reports (RFC 3550, section 6.4.1) distinguish these cases. Without reports, the
 // subsequent delays do.
 type timeline struct {
 	tracker  tracker

@@ -171,9 +171,9 @@ func (d *dialog) logDenial(r *sip.Response) {
 	}
 }
 
-// answerFor returns the header with the gateway's credentials if the response r requests them. ok is
-// false if r is nil or no challenge. ok is also false in calls from a gateway, because they may come
-// from addresses other than that of the gateway's host.
+// answerFor returns the header with the gateway's credentials if the response r requests them. ok
+// is false if r is nil or not a challenge. ok is also false in calls from a gateway, because they
+// may come from addresses other than that of the gateway's host.
 func (d *dialog) answerFor(r *sip.Response, method sip.RequestMethod) (h sip.Header, ok bool) {
 	if d.gateway == nil || d.received != nil {
 		return nil, false

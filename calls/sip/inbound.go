@@ -272,8 +272,8 @@ func (d *dialog) giveUp() bool {
 	return true
 }
 
-// endUnanswered makes the dialog over if its INVITE has no final response yet. It reports whether it
-// did so.
+// endUnanswered marks the dialog as over if its INVITE has no final response yet. It reports
+// whether it has marked the dialog.
 func (d *dialog) endUnanswered() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

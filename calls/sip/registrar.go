@@ -42,7 +42,7 @@ type enrollment struct {
 	at          netip.AddrPort // the address of the gateway
 	stream      *stream        // the connection of the latest REGISTER; nil for UDP
 	expires     uint64         // requested length of the registration in seconds
-	lengthened  bool           // the pending registration requests a longer length than it did first
+	lengthened  bool           // the pending registration requests a longer length than at first
 	user        string         // the user in our Contact header; only the gateway knows it
 	next        time.Time      // when to register again
 	until       time.Time      // when the registration expires; zero without a registration

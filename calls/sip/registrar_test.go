@@ -36,13 +36,14 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
-// requires reads a REGISTER, which must request the length before, and requires the length after.
+// requires reads a REGISTER, which must request the length in before, and answers that the length
+// must be at least the one in after.
 func (p *phone) requires(before, after string) {
 	p.t.Helper()
 	p.reply(p.registers(before), "423 Interval Too Brief", "Min-Expires: "+after+"\r\n")
 }
 
-// registers returns a REGISTER, which must request a length.
+// registers returns the next REGISTER, which must request the given length.
 func (p *phone) registers(length string) message {
 	p.t.Helper()
 	m := p.expect("REGISTER")
@@ -52,8 +53,8 @@ func (p *phone) registers(length string) message {
 	return m
 }
 
-// TestLongerRegistration shows that the server registers for longer if a gateway requires this, also
-// if the gateway later requires even more. The server does so only once for each registration, and
+// TestLongerRegistration shows that the server registers for longer if a gateway requires this,
+// even if the gateway later requires more. The server does so only once for each registration, and
 // for at most a day.
 func TestLongerRegistration(t *testing.T) {
 	w := newWorld(t)

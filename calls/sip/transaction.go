@@ -226,7 +226,7 @@ func (t *serverTx) stopAccepting() {
 	}
 }
 
-// settle stops waiting for the ACK. It returns the function to call once mu is free. The caller
+// settle stops waiting for the ACK. It returns the function to call once mu is released. The caller
 // holds mu.
 func (t *serverTx) settle() (then func()) {
 	then = t.then

@@ -174,7 +174,7 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	return w
 }
 
-// An observed is a listener that notes how long the server waits for the next message of a
+// An observed is a listener that records how long the server waits for the next message of a
 // connection.
 type observed struct {
 	net.Listener
@@ -274,7 +274,7 @@ func (w *world) isOver() {
 	})
 }
 
-// counts are the numbers of what is running on a server.
+// counts holds the numbers of rooms, calls and legs on a server.
 type counts struct{ rooms, calls, legs int }
 
 // running checks what is running on the server.

@@ -50,7 +50,7 @@ func (r relays) AllocatePacketConn(c turn.AllocateListenerConfig) (net.PacketCon
 	}, shown, nil
 }
 
-var errNoTCP = errors.New("media is relayed by UDP alone")
+var errNoTCP = errors.New("media is relayed over UDP only")
 
 // AllocateListener implements [turn.RelayAddressGenerator]. TCP allocations (RFC 6062) are not
 // supported.
