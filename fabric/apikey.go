@@ -38,8 +38,8 @@ type APIKeyStore interface {
 	// FindAPIKeyByHash finds the key whose current or previous secret has this hash.
 	FindAPIKeyByHash(ctx context.Context, hash string) (APIKey, error)
 	ListAPIKeys(ctx context.Context, projectID string, f APIKeyFilter, q page.Query) (page.Page[APIKey], error)
-	// ExpiringAPIKeys returns the first keys that expire after one time and before another, in the
-	// order of expiry, without revoked keys.
+	// ExpiringAPIKeys returns at most the given number of keys that expire after one time and
+	// before another, soonest first. It omits revoked keys.
 	ExpiringAPIKeys(ctx context.Context, projectID string, after, before time.Time, most int) ([]APIKey, error)
 	// RevokeAPIKey revokes a key. A key that is already revoked is left unchanged.
 	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error

@@ -147,8 +147,8 @@ func (ss *Subscribers) Import(
 }
 
 // Import creates a resource of a kind with its first address. If dry is set, Import only checks the
-// identity, the names, and the members against the schema. It then does not check whether a handler
-// exists.
+// identity, the names, and the members against the schema. In that case, it does not check whether
+// a handler exists.
 func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, identity Identity,
 	sent map[string]json.RawMessage, dry bool,
 ) (Resource, error) {

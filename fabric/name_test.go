@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestNames checks which names are never allowed, allowed only as names of people, and always
-// allowed.
+// TestNames checks which names are never allowed, which are allowed only as names of people, and
+// which are always allowed.
 func TestNames(t *testing.T) {
 	const nowhere, people, anywhere = "nowhere", "people", "anywhere" // where a name is allowed
 	tests := []struct{ name, want string }{

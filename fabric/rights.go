@@ -186,7 +186,7 @@ func (ks *APIKeys) Rotate(
 // which is valid immediately. If the secret was replaced in the meantime, it returns
 // problem.Conflict. The previous secret stays valid until the overlap ends. An even older secret
 // becomes invalid. Only one of several concurrent rotations of a key succeeds. Because the caller
-// gets the secret, its rights, by, must include all rights of the key. Tokens issued with the key
+// gets the secret, the rights in by must include all rights of the key. Tokens issued with the key
 // stay valid.
 func (ks *APIKeys) RotateSeen(
 	ctx context.Context, k APIKey, overlap time.Duration, by *Rights,

@@ -42,8 +42,8 @@ func (ks *APIKeys) Search(
 	return ks.store.ListAPIKeys(ctx, projectID, f, q)
 }
 
-// Expiring returns the project's keys that expire after one time and before another, the first to
-// expire first. It returns at most this many keys, and no revoked ones.
+// Expiring returns the project's keys that expire after one time and before another, soonest first.
+// It omits revoked keys, and returns at most the given number.
 func (ks *APIKeys) Expiring(
 	ctx context.Context, projectID string, after, before time.Time, most int,
 ) ([]APIKey, error) {
