@@ -65,7 +65,7 @@ func credentials(r *http.Request) (recordings.Owner, error) {
 	case "subscriber":
 		return recordings.Owner{ProjectID: project, SubscriberID: uuid.NewString()}, nil
 	case "away":
-		return recordings.Owner{}, problem.New(problem.Unavailable, "unavailable", "the database is away")
+		return recordings.Owner{}, problem.New(problem.Unavailable, "unavailable", "the database is unavailable")
 	}
 	return recordings.Owner{}, problem.NoCredentials()
 }
