@@ -6,7 +6,7 @@ import (
 )
 
 // maxDigits is the maximum number of digits of a telephone number. E.164 numbers have at most 15
-// digits, and dial plans put some more in front.
+// digits, and dial plans may add a few in front.
 const maxDigits = 20
 
 // Digits returns the digits of a telephone number in any notation, or "" if party is not a number.

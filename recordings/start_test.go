@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A busyStore calls the function before once, ahead of the next update of a recording.
+// A busyStore calls the function in before, but only once, ahead of the next update of a recording.
 type busyStore struct {
 	recordings.Store
 	before func()

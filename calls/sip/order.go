@@ -42,8 +42,8 @@ func (o *order) enter() (earlier <-chan struct{}, done func(), ok bool) {
 	}, true
 }
 
-// orderOf returns the order of a request. A request outside a dialog has its own order. So does a
-// CANCEL, because its INVITE is still being handled.
+// orderOf returns the order of a request. A request outside a dialog has its own order. A CANCEL
+// has its own order, too, because its INVITE is still being handled.
 func (s allDialogs) orderOf(r *sip.Request, f flow) *order {
 	if r.Method != sip.CANCEL {
 		if d := s.dialogOf(r, f); d != nil {

@@ -194,7 +194,7 @@ func TestEndCall(t *testing.T) {
 	wantError(t, "no status", end(answered, "", s.basic), 400, 10000)
 	wantError(t, "a document", end(answered, "Status=completed&Url=https://a.example", s.basic), 400, 10000)
 	wantError(t, "an unknown call", end(uuid.NewString(), "Status=completed", s.basic), 404, 20404)
-	wantError(t, "an id that is no UUID", end("x", "Status=completed", s.basic), 404, 20404)
+	wantError(t, "an id that is not a UUID", end("x", "Status=completed", s.basic), 404, 20404)
 	wantError(t, "a subscriber", end(answered, "Status=completed", asSubscriber), 403, 20403)
 	if requests, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(requests) != 0 {
 		t.Fatalf("refused requests end %v, %v, want none", requests, err)

@@ -131,7 +131,7 @@ func TestSourceWithoutOriginal(t *testing.T) {
 	}{
 		{"the file", 200, "audio/mpeg", "original"},
 		{"a refusal", 400, "application/json", "converted"},
-		{"a file of no type", 200, "application/octet-stream", "converted"},
+		{"a file without a type", 200, "application/octet-stream", "converted"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

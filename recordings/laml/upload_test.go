@@ -60,7 +60,7 @@ func TestUploadForms(t *testing.T) {
 			want: map[string]any{"call_sid": nil, "duration": 6.0, "source": "StartCallRecordingApi"},
 		},
 		{
-			name: "raw, of no type",
+			name: "raw, without a type",
 			opts: []option{body("", raw)},
 		},
 		{

@@ -55,8 +55,8 @@ func TestJudgeOfDecoder(t *testing.T) {
 	judge(t, file, program(t, "sox", file, "-t mp3 %in -t s16 -"))
 }
 
-// TestIntensity sets the bit for intensity stereo in files that lack it, because no encoder at hand
-// writes it. ffmpeg then decodes scale factors as positions.
+// TestIntensity sets the bit for intensity stereo in files that lack it, because no available
+// encoder writes it. ffmpeg then decodes scale factors as positions.
 func TestIntensity(t *testing.T) {
 	wave := makeWave(t, 8)
 	for _, name := range []string{"44 kHz, variable", "48 kHz, no tags"} {

@@ -56,7 +56,7 @@ func newServer(t *testing.T) *server {
 }
 
 // credentials accepts the API key "key" of every project, and the password "subscriber" of a
-// subscriber. For the key "away", it returns the error of a missing database.
+// subscriber. For the key "away", it returns the error for an unavailable database.
 func credentials(r *http.Request) (recordings.Owner, error) {
 	project, key, _ := web.Basic(r)
 	switch key {
