@@ -133,7 +133,7 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 		return nil
 	}
 	rec.Status = Stopped
-	if err := r.follow(context.WithoutCancel(ctx), rec); err != nil { // the recorder then stops when the call ends
+	if err := r.follow(context.WithoutCancel(ctx), rec); err != nil { // the recorder stops with the call
 		r.c.Log.ErrorContext(ctx, "stopping the recorder of a deleted recording", "id", rec.ID, "error", err)
 	}
 	return nil

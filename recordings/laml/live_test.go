@@ -219,7 +219,7 @@ func TestLiveIsRefused(t *testing.T) {
 		{"an invalid status", move, "Status=completed", 400, 10000},
 		{"an invalid pause", move, "Status=paused&PauseBehavior=x", 400, 10000},
 		{"a stop, with an invalid lifetime of links", move + "?MediaUrlTtl=0", "Status=stopped", 400, 10000},
-		{"another track, with an invalid lifetime of links", start + "?MediaUrlTtl=0", "RecordingTrack=inbound", 400, 10000},
+		{"another track, an invalid link lifetime", start + "?MediaUrlTtl=0", "RecordingTrack=inbound", 400, 10000},
 		{"an unknown recording", "/Calls/c/Recordings/" + s.project, "Status=paused", 404, 20404},
 		{"another call", "/Calls/d/Recordings/" + begun.Sid, "Status=paused", 404, 20404},
 	}

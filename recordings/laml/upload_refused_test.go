@@ -66,7 +66,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"query, not a number", "StartTime=NaN", []option{raw}, 400, 10000},
 		{"query, too late", "StartTime=2030-01-01", []option{raw}, 400, 10000},
 		{"query, an invalid lifetime of links", "MediaUrlTtl=0", []option{raw}, 400, 10000},
-		{"query, an invalid lifetime of links to a live recording", "Status=in-progress&CallSid=c&MediaUrlTtl=soon", nil,
+		{"query, a live recording, invalid link lifetime", "Status=in-progress&CallSid=c&MediaUrlTtl=soon", nil,
 			400, 10000},
 		{"query, unknown subscriber", "SubscriberId=x", []option{raw}, 400, 10000},
 	}
