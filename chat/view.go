@@ -167,11 +167,8 @@ func peerIn(name, memberID string) (peer string, ok bool) {
 // visibleSince returns the time of the oldest messages that the holder of a token may read in a
 // room. For a guest, this is the time at which the guest's first token was issued.
 func visibleSince(t fabric.Token) time.Time {
-	switch {
-	case t.Kind == fabric.SAT:
+	if t.Kind == fabric.SAT {
 		return time.Time{}
-	case t.RootedAt.IsZero():
-		return t.IssuedAt
 	}
-	return t.RootedAt
+	return t.Began()
 }

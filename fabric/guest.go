@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // MaxAllowed is the maximum number of addresses that a guest token may reach.
@@ -84,7 +85,7 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 	}
 
 	t := by.token(Guest)
-	t.FamilyID = newID()
+	t.FamilyID = uuid7.At(began) // see Token.Began
 	t.AddressIDs = ids
 	t.IssuedAt = began
 	t.ExpiresAt = ts.expiry(in.ExpireAt)
@@ -155,7 +156,7 @@ func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error)
 	}
 
 	t := Issuer{ProjectID: k.ProjectID, KeyID: k.ID}.token(Guest)
-	t.FamilyID = newID()
+	t.FamilyID = uuid7.At(began)
 	t.AddressIDs = []string{k.AddressID}
 	t.IssuedAt = began
 	t.ExpiresAt = began.Add(embedLifetime)

@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -89,6 +90,19 @@ func (t Token) Caller() string {
 		return t.ClientID
 	}
 	return t.ID
+}
+
+// Began returns when the holder of the token got the first token of its family. If the token came from a
+// SAT, root is an earlier time, because it belongs to the login of the subscriber.
+func (t Token) Began() time.Time {
+	at, ok := uuid7.Time(t.FamilyID)
+	switch {
+	case t.Kind == Guest && ok:
+		return at
+	case t.Kind == Invite: // its family is that of the SAT, and it is never refreshed
+		return t.IssuedAt
+	}
+	return t.root()
 }
 
 // skew is the maximum difference between the clocks of two nodes.

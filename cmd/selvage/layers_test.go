@@ -79,7 +79,7 @@ var layers = map[string][]string{
 	"chat":  {"fabric", "internal/page", "internal/problem", "internal/uuid7"},
 	"fabric": {"fabric/kinds", "internal/background", "internal/audit", "internal/deliver", "internal/factor",
 		"internal/brand", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/cache",
-		"internal/compact", "internal/revocation", "internal/session", "keys"},
+		"internal/compact", "internal/revocation", "internal/session", "internal/uuid7", "keys"},
 	"operator": {"fabric", "internal/audit", "internal/limit", "internal/page", "internal/password",
 		"internal/problem", "internal/session"},
 	"recordings": {"internal/deliver", "internal/page", "internal/problem", "internal/cache", "internal/uuid7",

@@ -87,6 +87,31 @@ func TestRoomMessages(t *testing.T) {
 	}
 }
 
+// TestGuestOfSubscriber shows that a guest with a token from a subscriber reads only the messages since
+// the guest's first token, not those since the subscriber signed in. A refreshed token changes nothing.
+func TestGuestOfSubscriber(t *testing.T) {
+	w := newWorld(t)
+	room := w.room(t, "hall")
+	ada := w.person("ada")
+	w.pass(time.Minute)
+	w.sends(ada, room, "before the guest")
+	w.pass(time.Minute)
+	r := w.call(ada.auth, "POST", guests, allowing(room))
+	r.wantStatus(t, "requesting a guest token with a SAT", http.StatusCreated)
+	first := as[tokens](t, r)
+	w.pass(time.Minute)
+	w.sends(ada, room, "after the guest")
+	w.pass(time.Minute)
+
+	second := w.refresh(first.RefreshToken)
+	want := []string{"after the guest"}
+	for name, token := range map[string]string{"the first": first.Token, "a refreshed": second.Token} {
+		if got := w.reads(person{auth: bearer(token)}, messagesOf(room)); !slices.Equal(got, want) {
+			t.Errorf("with %s token, the guest reads %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestDeletedPeer shows that the messages of a deleted or disabled subscriber can be read, but not
 // answered.
 func TestDeletedPeer(t *testing.T) {

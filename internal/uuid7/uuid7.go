@@ -28,6 +28,16 @@ func First(at time.Time) string {
 	return u.String()
 }
 
+// Time returns the time of an id, in whole milliseconds. ok is false for anything but a version 7 UUID.
+func Time(id string) (at time.Time, ok bool) {
+	u, err := uuid.Parse(id)
+	if err != nil || u.Version() != 7 {
+		return time.Time{}, false
+	}
+	ms := int64(binary.BigEndian.Uint32(u[0:]))<<16 | int64(binary.BigEndian.Uint16(u[4:]))
+	return time.UnixMilli(ms), true
+}
+
 // putMillis sets the first 48 bits of an id. Times before 1970 count as 1970.
 func putMillis(u *uuid.UUID, at time.Time) {
 	ms := uint64(max(0, at.UnixMilli()))

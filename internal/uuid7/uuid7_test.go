@@ -44,3 +44,17 @@ func TestEarly(t *testing.T) {
 		t.Errorf("First of 1960 = %s, want %s", early, uuid.Nil)
 	}
 }
+
+// TestTime shows that the time of an id is known, and that other UUIDs have no time.
+func TestTime(t *testing.T) {
+	at := time.Date(2026, 11, 21, 10, 0, 0, 999_000_000, time.UTC)
+	got, ok := uuid7.Time(uuid7.At(at.Add(999 * time.Microsecond)))
+	if !ok || !got.Equal(at) {
+		t.Errorf("the time of an id for %v is %v, %v, want %v", at, got, ok, at)
+	}
+	for _, id := range []string{"", "x", uuid.NewString()} {
+		if got, ok := uuid7.Time(id); ok {
+			t.Errorf("the time of %q is %v, want none", id, got)
+		}
+	}
+}
