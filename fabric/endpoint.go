@@ -130,16 +130,17 @@ func (c SIPCredential) MayCallNumbers() bool {
 }
 
 // HandlerOf returns the address that receives all calls from a phone with the credentials, no
-// matter what the phone dials. ok is false if no handler is set.
+// matter what the phone dials. If no resource handles the calls, ok is false. If the resource is not
+// set, is gone, or belongs to a disabled subscriber, HandlerOf returns problem.NotFound.
 func (sip *SIP) HandlerOf(ctx context.Context, c SIPCredential) (a Address, ok bool, err error) {
-	id := c.Fields.Text(handlerField)
-	if c.EndpointID == "" || c.Fields.Text("call_handler") != handlerResource || id == "" {
+	if c.EndpointID == "" || c.Fields.Text("call_handler") != handlerResource {
 		return a, false, nil
+	}
+	id := c.Fields.Text(handlerField)
+	if id == "" {
+		return a, false, problem.NoSuch("call handler")
 	}
 	a, err = sip.resources.addresses.first(ctx, c.ProjectID, id)
-	if errors.Is(err, problem.NotFound) {
-		return a, false, nil
-	}
 	return a, err == nil, err
 }
 

@@ -144,6 +144,51 @@ func TestEndpointHandler(t *testing.T) {
 	bob.expect("INVITE")
 }
 
+// TestEndpointWithoutHandler shows that a phone whose calls all go to one resource can call nobody while
+// no resource is set, or while the resource is a subscriber that is disabled or deleted. It can also not
+// transfer the call of somebody who called it.
+func TestEndpointWithoutHandler(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(nil)
+	w.permit(fabric.OutboundOn, "+49")
+	refused := func(when string, p *phone) {
+		t.Helper()
+		for _, dialed := range []string{"alice", "+4930123456"} {
+			if _, m := p.dial(dialed); m.kind() != "404" {
+				t.Errorf("dialing %s %s returned\n%s\nwant 404", dialed, when, m)
+			}
+		}
+	}
+	_, unset := w.endpoint("unset", `, "call_handler": "resource"`)
+	refused("without a call handler", unset)
+
+	bob := w.subscribers["bob"]
+	_, hotline := w.endpoint("hotline", `, "call_handler": "resource", "calling_handler_resource_id": "`+bob+`"`)
+	hotline.register()
+	disabled := true
+	must[fabric.Subscriber](t)(
+		w.fabric.Subscribers.Update(t.Context(), w.project, bob, fabric.SubscriberInput{Disabled: &disabled}))
+	refused("with a disabled subscriber as call handler", hotline)
+
+	alice := w.newPhone("alice")
+	alice.calling("hotline")
+	invite := hotline.expect("INVITE")
+	hotline.takes(invite)
+	alice.expect("200")
+	m := hotline.refers(hotline.inAnsweredDialog("REFER", invite), "<sip:+4930123456@selvage.test>")
+	if m.kind() != "403" {
+		t.Errorf("a transfer with a disabled subscriber as call handler returned\n%s\nwant 403", m)
+	}
+
+	if err := w.fabric.Subscribers.Delete(t.Context(), w.project, bob); err != nil {
+		t.Fatal(err)
+	}
+	refused("with a deleted subscriber as call handler", hotline)
+	if m := carrier.next(silence); m.kind() == "INVITE" {
+		t.Errorf("the gateway got\n%s\nwant nothing", m)
+	}
+}
+
 // TestForeignEndpoint shows that a phone cannot call anyone outside its endpoint's project, and
 // that other projects cannot use the endpoint.
 func TestForeignEndpoint(t *testing.T) {

@@ -51,6 +51,10 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	}
 	t.respond(response(r, 100, "Trying", nil), nil)
 
+	if c.isBarred {
+		t.respond(response(r, 404, "Not Found", nil), nil)
+		return
+	}
 	if c.to == "" {
 		to, err := s.addressOf(ctx, c.client.Token.ProjectID, r.Recipient.User)
 		if err != nil {
@@ -138,7 +142,8 @@ func (s *Server) endpointCaller(
 		return caller{}, err
 	}
 	handler, hasHandler, err := s.c.Fabric.SIP.HandlerOf(ctx, cred)
-	if err != nil {
+	isBarred := errors.Is(err, problem.NotFound)
+	if err != nil && !isBarred {
 		return caller{}, err
 	}
 
@@ -151,7 +156,7 @@ func (s *Server) endpointCaller(
 	}
 	client.Inside = !cred.MayCallNumbers()
 
-	c := caller{client: client}
+	c := caller{client: client, isBarred: isBarred}
 	if hasHandler {
 		c.to = handler.Path()
 	}

@@ -29,6 +29,9 @@ type caller struct {
 	to      string          // the dialed address; "" if the INVITE of a phone names it
 	gateway *fabric.Gateway // nil if the caller is not a gateway
 
+	// The phone belongs to a SIP endpoint whose call handler cannot be called, so it can call nobody.
+	isBarred bool
+
 	// For calls to a SIP address.
 	provedPassword bool
 	wrongFor       string // the id of the SIP address for which the password was wrong, or ""

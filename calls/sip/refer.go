@@ -131,7 +131,7 @@ func (d *dialog) referrer(ctx context.Context, user string) (c caller, ok bool, 
 			return c, false, err
 		}
 		c, err = d.server.endpointCaller(ctx, cred, d.client.Socket)
-		if err != nil {
+		if err != nil || c.isBarred {
 			return c, false, err
 		}
 	case token.Kind == fabric.SAT:
