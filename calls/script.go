@@ -115,7 +115,7 @@ func (s *script) run() {
 // next returns the verbs of a step.
 func (s *script) next(step int, last *VerbResult) ([]Verb, error) {
 	var d Document
-	if !s.do(func() { d = s.call.record.Document() }) {
+	if !s.do(func() { d = s.call.record.webhookDocument() }) {
 		return nil, s.ctx.Err()
 	}
 	return s.call.calls.scripts.Next(s.ctx, ScriptStep{Call: d, Script: s.resource, Step: step, Last: last})

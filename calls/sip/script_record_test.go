@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 )
@@ -40,6 +41,10 @@ func TestScriptRecords(t *testing.T) {
 	}
 	if !w.lastCall().Recorded {
 		t.Error("the recording of the whole call has ended")
+	}
+	whole := w.lastCall().RecordingSid // a whole Sid may be enough to fetch the recording
+	if want := fabric.HideSid(whole); whole == "" || q.Call.RecordingSid != want {
+		t.Errorf("the webhook got the Sid %s of the call's recording, want %s", q.Call.RecordingSid, want)
 	}
 	alice.hangsUp(m)
 	w.isOver()
