@@ -21,7 +21,8 @@ func showData(ac *account, r *http.Request, v visit, page *templates.AccountPage
 // number is small because a download reads all data.
 const downloadsPerHour = 6
 
-// downloadData serves POST /account/data. It sends all data about the subscriber as JSON.
+// downloadData serves POST /account/data. It sends all data about the subscriber as JSON. A login to
+// the account page is not enough to fetch recordings, so their Sids are shortened.
 func (ac *account) downloadData(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	err := ac.Limits.TakeOf(r.Context(), limit.Exports, v.SubscriberID, limit.Of(downloadsPerHour, time.Hour))
 	if err != nil {
@@ -32,6 +33,7 @@ func (ac *account) downloadData(w http.ResponseWriter, r *http.Request, v visit,
 	if err != nil {
 		return err
 	}
+	e.HideSids()
 	document, err := e.JSON()
 	if err != nil {
 		return err

@@ -182,3 +182,20 @@ func TestK06Export(t *testing.T) {
 	}
 	p.Post(t, path+"/erase", both).Want(t, 200)
 }
+
+// TestK06AccountData downloads a subscriber's own data. The file must not make it possible to fetch
+// recordings, so it contains no complete Sid.
+func TestK06AccountData(t *testing.T) {
+	p := project(t)
+	sub := p.NewSubscriber(t)
+	sid := p.Post(t, p.LaML("/Recordings?SubscriberId="+sub.ID), p.Basic(),
+		harness.Body("audio/wav", harness.Tone(800, 8))).Want(t, 201).Object(t)["sid"].(string)
+
+	b := p.Browser()
+	page := b.Submit(t, b.Open(t, "/account?project="+p.ID), "login-submit",
+		map[string]string{"username": sub.Email, "password": sub.Password})
+	data := string(b.Submit(t, page, "data-download", nil).Want(t, 200).Body)
+	if strings.Contains(data, sid) || !strings.Contains(data, sid[:8]) {
+		t.Errorf("the data has the complete Sid %s, or none: %s", sid, data)
+	}
+}
