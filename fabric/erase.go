@@ -56,6 +56,10 @@ var keptData = []KeptData{
 		Why:  "they also belong to the other party",
 	},
 	{
+		What: "its addresses and phone number where other subscribers, ring groups and scripts lead calls to them",
+		Why:  "they are settings of others, and without them calls might be lost; change them yourself",
+	},
+	{
 		What: "messages that it received, as long as their senders have an account",
 		Why:  "they belong to the sender",
 	},
