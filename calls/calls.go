@@ -181,7 +181,7 @@ func (c *Calls) legOf(client Client, id string) *leg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.legs[legKey{client.Token.ProjectID, id}]
-	if l == nil || !holds(client.Token, l.holder) {
+	if l == nil || !isHeldBy(client.Token, l.holder) {
 		return nil
 	}
 	return l

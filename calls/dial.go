@@ -58,7 +58,7 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 		return Reply{}, c.refuse(ctx, client, cmd, from, to, cause)
 	case to.RoomID != "":
 		return c.dialRoom(ctx, client, cmd, from, to, anywhere)
-	case to.isOutside() && client.Inside:
+	case to.isOutside() && client.InsideOnly:
 		return Reply{}, c.refuse(ctx, client, cmd, from, to, CallRejected)
 	case to.isOutside():
 		return Reply{}, c.dialOut(ctx, client, cmd, from, to)

@@ -54,7 +54,7 @@ func (k *call) discard() {
 		if l.media != nil {
 			l.media.Close()
 		}
-		if k.calls.holds(l) {
+		if k.calls.isRegistered(l) {
 			k.forgetLeg(l)
 		}
 	}
@@ -83,8 +83,8 @@ func (r *Record) discard() {
 	}
 }
 
-// holds reports whether l is still registered.
-func (c *Calls) holds(l *leg) bool {
+// isRegistered reports whether l is still registered.
+func (c *Calls) isRegistered(l *leg) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.legs[l.key()] == l

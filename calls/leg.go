@@ -18,7 +18,7 @@ type leg struct {
 	// Fixed.
 	call    *call
 	id      string
-	holder  string    // the holder of its client's token; see holderOf
+	holder  string    // the holder of its client's token; see Client.holder
 	inbound bool      // the client was rung
 	counted []account // the accounts that the leg counts against
 	callers []account // the caller's accounts, while this leg rings

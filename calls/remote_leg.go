@@ -14,7 +14,7 @@ import (
 type remoteLeg struct {
 	node    string // the node that carries the call
 	socket  Socket // the client's connection to this node
-	holder  string // the holder of the client's token; see holderOf
+	holder  string // the holder of the client's token; see Client.holder
 	project string
 }
 

@@ -75,14 +75,14 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 func (r Record) isHeldBy(t fabric.Token, leg string) bool {
 	switch leg {
 	case r.callerLeg():
-		return holds(t, r.caller())
+		return isHeldBy(t, r.caller())
 	case r.CalleeLeg:
 		return t.Kind == fabric.SAT && t.SubscriberID == r.To.SubscriberID
 	}
 	return false
 }
 
-// caller returns the holder of the caller's token; see holderOf.
+// caller returns the holder of the caller's token; see Client.holder.
 func (r Record) caller() string {
 	if r.Guest != "" {
 		return r.Guest

@@ -125,7 +125,7 @@ func (c *Calls) planTransfer(
 	switch {
 	case err != nil:
 		return to, nil, err
-	case cause == Cause{} && to.isOutside() && client.Inside:
+	case cause == Cause{} && to.isOutside() && client.InsideOnly:
 		cause = CallRejected
 	case cause == Cause{} && to.ScriptID != "":
 		cause = NotImplemented

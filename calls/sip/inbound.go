@@ -154,7 +154,7 @@ func (s *Server) endpointCaller(
 		Address:   own.Path(),
 		AddressID: own.ID,
 	}
-	client.Inside = !cred.MayCallNumbers()
+	client.InsideOnly = !cred.MayCallNumbers()
 
 	c := caller{client: client, isBarred: isBarred}
 	if hasHandler {
