@@ -258,10 +258,10 @@ func (k *call) addLeg(l *leg) bool {
 
 	c.legs[l.key()] = l
 	for _, a := range l.counted {
-		h := c.counts().holderOf(a)
-		h.legs++
+		act := c.counts().activityOf(a)
+		act.legs++
 		if l.inbound {
-			h.addRinging(l, 1)
+			act.addRinging(l, 1)
 		}
 	}
 
@@ -278,10 +278,10 @@ func (k *call) forgetLeg(l *leg) {
 	defer c.mu.Unlock()
 	delete(c.legs, l.key())
 	for _, a := range l.counted {
-		h := c.counts().holderOf(a)
-		h.legs--
+		act := c.counts().activityOf(a)
+		act.legs--
 		if l.inbound && !l.active {
-			h.addRinging(l, -1)
+			act.addRinging(l, -1)
 		}
 	}
 	if c.projects[k.project]--; c.projects[k.project] == 0 {
@@ -295,7 +295,7 @@ func (k *call) uncountRinging(l *leg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range l.counted {
-		c.counts().holderOf(a).addRinging(l, -1)
+		c.counts().activityOf(a).addRinging(l, -1)
 	}
 }
 

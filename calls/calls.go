@@ -83,8 +83,8 @@ type Calls struct {
 	draining bool
 	calls    map[legKey]*call // calls by the caller's leg
 	legs     map[legKey]*leg
-	holders  map[string]*holder // holders by account
-	projects map[string]int     // number of legs by project
+	accounts map[string]*activity // by the id of the account
+	projects map[string]int       // number of legs by project
 }
 
 // New returns Calls without any calls.
@@ -118,7 +118,7 @@ func New(cfg Config) *Calls {
 		remote:     remoteLegs{legs: make(map[legKey]remoteLeg)},
 		calls:      make(map[legKey]*call),
 		legs:       make(map[legKey]*leg),
-		holders:    make(map[string]*holder),
+		accounts:   make(map[string]*activity),
 		projects:   make(map[string]int),
 	}
 	c.rooms = newOpenRooms(c, cfg.Rooms)

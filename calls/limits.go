@@ -107,27 +107,27 @@ func accountsOf(client Client) []account {
 	return []account{{id: client.holder()}}
 }
 
-// A holder counts the activity of one account. It is guarded by Calls.mu.
-type holder struct {
+// An activity counts the calls and commands of one account. It is guarded by Calls.mu.
+type activity struct {
 	legs      int
 	ringing   int            // number of ringing legs
 	ringingBy map[string]int // number of ringing legs, by caller
 	dials     *rate.Limiter
-	rejected  *rate.Limiter
+	rejected  *rate.Limiter // calls to addresses that cannot be called; see admitRejected
 	wide      *rate.Limiter // commands that affect all members of a room
 	transfers *rate.Limiter // transfers through gateways; nil before the first transfer
 }
 
 // addRinging adds n to the counts of ringing legs, in total and by caller. n may be negative.
-func (h *holder) addRinging(l *leg, n int) {
-	h.ringing += n
+func (a *activity) addRinging(l *leg, n int) {
+	a.ringing += n
 	for _, caller := range l.callers {
-		if h.ringingBy == nil {
-			h.ringingBy = make(map[string]int)
+		if a.ringingBy == nil {
+			a.ringingBy = make(map[string]int)
 		}
-		h.ringingBy[caller.id] += n
-		if h.ringingBy[caller.id] == 0 {
-			delete(h.ringingBy, caller.id)
+		a.ringingBy[caller.id] += n
+		if a.ringingBy[caller.id] == 0 {
+			delete(a.ringingBy, caller.id)
 		}
 	}
 }
@@ -137,28 +137,29 @@ type counts struct{ *Calls }
 
 func (c *Calls) counts() counts { return counts{c} }
 
-// holderOf returns the holder for an account, and creates it if necessary. The caller holds c.mu.
-func (c counts) holderOf(a account) *holder {
-	h := c.holders[a.id]
-	if h == nil {
-		h = &holder{dials: dialLimit(), rejected: dialLimit(), wide: wideLimit()}
+// activityOf returns the activity of an account, and creates it if necessary. The caller holds
+// c.mu.
+func (c counts) activityOf(a account) *activity {
+	act := c.accounts[a.id]
+	if act == nil {
+		act = &activity{dials: dialLimit(), rejected: dialLimit(), wide: wideLimit()}
 		switch {
 		case a.gateway:
-			h.dials = c.limits.Gateway.gatewayLimit()
-			h.rejected = c.limits.Gateway.gatewayLimit()
+			act.dials = c.limits.Gateway.gatewayLimit()
+			act.rejected = c.limits.Gateway.gatewayLimit()
 		case a.embed:
-			h.dials = embedLimit()
+			act.dials = embedLimit()
 		}
-		c.holders[a.id] = h
+		c.accounts[a.id] = act
 	}
-	return h
+	return act
 }
 
-// isIdle reports whether the holder can be forgotten without losing a count.
-func (h *holder) isIdle(now time.Time) bool {
-	return h.legs == 0 && h.ringing == 0 &&
-		isFull(h.dials, now) && isFull(h.rejected, now) && isFull(h.wide, now) &&
-		(h.transfers == nil || isFull(h.transfers, now))
+// isIdle reports whether the activity can be forgotten without losing a count.
+func (a *activity) isIdle(now time.Time) bool {
+	return a.legs == 0 && a.ringing == 0 &&
+		isFull(a.dials, now) && isFull(a.rejected, now) && isFull(a.wide, now) &&
+		(a.transfers == nil || isFull(a.transfers, now))
 }
 
 // isFull reports whether l has all of its tokens, as in its initial state.
@@ -181,7 +182,7 @@ func (c counts) admitCall(client Client) error {
 		return err
 	}
 	for _, a := range accountsOf(client) {
-		c.holderOf(a).dials.AllowN(now, 1)
+		c.activityOf(a).dials.AllowN(now, 1)
 	}
 	return nil
 }
@@ -202,28 +203,28 @@ func (c counts) check(client Client, now time.Time) error {
 	}
 
 	for _, a := range accountsOf(client) {
-		switch h := c.holderOf(a); {
-		case h.legs-h.ringing >= c.limits.legsOf(a):
+		switch act := c.activityOf(a); {
+		case act.legs-act.ringing >= c.limits.legsOf(a):
 			return tooMany("too many calls at the same time")
-		case h.dials.TokensAt(now) < 1:
+		case act.dials.TokensAt(now) < 1:
 			return tooMany("too many calls started; try again in a moment")
 		}
 	}
 	return nil
 }
 
-// checksPerCall is the number of holders that forgetIdle examines when a call begins. Most
-// calls add at most three holders; a call to a ring group adds one for each member. Once three in
-// sixteen holders are idle, forgetIdle removes three per call on average. That is as many as most
+// checksPerCall is the number of accounts that forgetIdle examines when a call begins. Most
+// calls add at most three accounts; a call to a ring group adds one for each member. Once three in
+// sixteen accounts are idle, forgetIdle removes three per call on average. That is as many as most
 // calls add, so the map stops growing.
 const checksPerCall = 16
 
-// forgetIdle removes some idle holders, so that the map does not grow. The caller holds c.mu.
+// forgetIdle removes some idle accounts, so that the map does not grow. The caller holds c.mu.
 func (c counts) forgetIdle(now time.Time) {
 	checked := 0
-	for id, h := range c.holders { // the order is random
-		if h.isIdle(now) {
-			delete(c.holders, id)
+	for id, act := range c.accounts { // the order is random
+		if act.isIdle(now) {
+			delete(c.accounts, id)
 		}
 		checked++
 		if checked == checksPerCall {
@@ -240,7 +241,7 @@ func (c counts) admitRejected(client Client) error {
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, a := range accountsOf(client) {
-		if !c.holderOf(a).rejected.AllowN(now, 1) {
+		if !c.activityOf(a).rejected.AllowN(now, 1) {
 			return tooMany("too many calls to addresses that cannot be called")
 		}
 	}
@@ -253,7 +254,7 @@ func (l *leg) admitWide() error {
 	c := l.call.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.counts().holderOf(l.counted[0]).wide.Allow() {
+	if !c.counts().activityOf(l.counted[0]).wide.Allow() {
 		return &problem.Error{
 			Kind:       problem.RateLimited,
 			Code:       "too_many_commands",
@@ -286,7 +287,7 @@ func (c counts) countDial(client Client, message string) error {
 	defer c.mu.Unlock()
 	c.forgetIdle(time.Now())
 	for _, a := range accountsOf(client) {
-		if !c.holderOf(a).dials.Allow() {
+		if !c.activityOf(a).dials.Allow() {
 			return tooMany(message)
 		}
 	}
@@ -299,10 +300,10 @@ func (c counts) countDial(client Client, message string) error {
 func (c counts) admitTransfer(payer string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.holderOf(account{id: payer})
-	if h.transfers == nil {
+	act := c.activityOf(account{id: payer})
+	if act.transfers == nil {
 		hourly := c.limits.Outbound.Hourly
-		h.transfers = rate.NewLimiter(rate.Limit(float64(hourly)/time.Hour.Seconds()), hourly)
+		act.transfers = rate.NewLimiter(rate.Limit(float64(hourly)/time.Hour.Seconds()), hourly)
 	}
-	return h.transfers.Allow()
+	return act.transfers.Allow()
 }

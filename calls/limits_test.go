@@ -49,9 +49,9 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestHoldersForgotten shows that accounts without calls are forgotten, no matter how many there
-// are.
-func TestHoldersForgotten(t *testing.T) {
+// TestIdleAccountsForgotten shows that accounts without calls are forgotten, no matter how many
+// there are.
+func TestIdleAccountsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{})
 		for i := range 10_000 {
@@ -59,40 +59,93 @@ func TestHoldersForgotten(t *testing.T) {
 			if err := c.counts().admitCall(caller); err != nil {
 				t.Fatal(err)
 			}
-			c.counts().holderOf(account{id: fmt.Sprint("callee", i)})
+
+			callee := account{id: fmt.Sprint("callee", i)}
+			addLegs(c, callee, 1)
+			addLegs(c, callee, -1)
 			time.Sleep(20 * time.Millisecond) // at this rate, fifty callers dial within a second
 		}
-		if n := len(c.holders); n > 200 {
+
+		if n := countAccounts(c); n > 200 {
 			t.Errorf("%d accounts are known, want at most 200", n)
 		}
 	})
 }
 
-// TestGatewayLimits shows how many calls a gateway may begin within a second, and at a time. All of
-// them may be to addresses that cannot be called. Each caller behind the gateway has its own token.
+// These limits of a gateway are low enough for a test to reach them.
+const (
+	gatewayRunning   = 300
+	gatewayPerSecond = 25
+	gatewayBurst     = 10 * gatewayPerSecond // see GatewayLimits
+)
+
+// newGatewayCalls returns Calls whose gateways have the limits above.
+func newGatewayCalls() *Calls {
+	return New(Config{Limits: Limits{
+		PerProject: -1,
+		Gateway:    GatewayLimits{Running: gatewayRunning, PerSecond: gatewayPerSecond},
+	}})
+}
+
+// gatewayCaller returns a caller behind the gateway "g". Each caller has a token of its own, so
+// only the gateway's limits apply to all callers together.
+func gatewayCaller(id int) Client {
+	return Client{
+		Token:  fabric.Token{Kind: fabric.Guest, ID: fmt.Sprint(id), KeyID: "g", Embedded: true},
+		Socket: Socket{Gateway: true},
+	}
+}
+
+// TestGatewayLimits shows how many calls a gateway may begin at once, how many it may begin in each
+// following second, and how many may run at the same time.
 func TestGatewayLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Config{Limits: Limits{PerProject: -1, Gateway: GatewayLimits{Running: 300, PerSecond: 25}}})
+		c := newGatewayCalls()
 		callers := 0
-		admitted := func() (n int) {
+		beginCalls := func() (begun int) { // begins calls until one is refused
 			for {
 				callers++
-				token := fabric.Token{Kind: fabric.Guest, ID: fmt.Sprint(callers), KeyID: "g", Embedded: true}
-				caller := Client{Token: token, Socket: Socket{Gateway: true}}
-				if c.counts().admitCall(caller) != nil {
-					return n
+				if c.counts().admitCall(gatewayCaller(callers)) != nil {
+					return begun
 				}
-				if err := c.counts().admitRejected(caller); err != nil {
-					t.Fatalf("dialing a wrong address: %v", err)
-				}
-				n++
-				c.counts().holderOf(accountsOf(caller)[1]).legs++
+				addLegs(c, account{id: "g", gateway: true}, 1)
+				begun++
 			}
 		}
 
-		for _, want := range []int{250, 25, 25, 0} {
-			if n := admitted(); n != want {
-				t.Errorf("%d calls of the gateway were admitted, want %d", n, want)
+		for _, step := range []struct {
+			when string
+			want int
+		}{
+			{"at once", gatewayBurst},
+			{"after a second", gatewayPerSecond},
+			{"after two seconds", gatewayRunning - gatewayBurst - gatewayPerSecond},
+			{"while the maximum number of calls is running", 0},
+		} {
+			if n := beginCalls(); n != step.want {
+				t.Errorf("%s, the gateway can begin %d calls, want %d", step.when, n, step.want)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// TestGatewayWrongAddresses shows that all calls that a gateway begins may be to addresses that
+// cannot be called.
+func TestGatewayWrongAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newGatewayCalls()
+		callers := 0
+		for _, calls := range []int{gatewayBurst, gatewayPerSecond, gatewayPerSecond} {
+			for range calls {
+				callers++
+				caller := gatewayCaller(callers)
+				if err := c.counts().admitCall(caller); err != nil {
+					t.Fatalf("caller %d may not dial: %v", callers, err)
+				}
+				if err := c.counts().admitRejected(caller); err != nil {
+					t.Fatalf("caller %d may not dial a wrong address: %v", callers, err)
+				}
 			}
 			time.Sleep(time.Second)
 		}
@@ -103,11 +156,24 @@ func TestGatewayLimits(t *testing.T) {
 func TestRefreshedToken(t *testing.T) {
 	c := New(Config{Limits: Limits{PerHolder: 1}})
 	guest := Client{Token: fabric.Token{Kind: fabric.Guest, ID: "1", FamilyID: "family", ProjectID: "p"}}
-	c.mu.Lock()
-	c.counts().holderOf(accountsOf(guest)[0]).legs++
-	c.mu.Unlock()
-	guest.Token.ID = "2"
+	addLegs(c, accountsOf(guest)[0], 1)
+
+	guest.Token.ID = "2" // as after a refresh
 	if err := c.CheckLimits(guest); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("with a new token, dialing once more returns %v, want %v", err, problem.RateLimited)
 	}
+}
+
+// addLegs adds n to the number of an account's legs. n may be negative.
+func addLegs(c *Calls, a account, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts().activityOf(a).legs += n
+}
+
+// countAccounts returns the number of accounts that c has not forgotten.
+func countAccounts(c *Calls) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.accounts)
 }

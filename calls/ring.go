@@ -232,12 +232,12 @@ func (k ringer) takenBy(l *leg) {
 func (c counts) isBusy(subscriberID string, sockets int, callers []account) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := c.holders[subscriberID]
-	if h == nil {
+	act := c.accounts[subscriberID]
+	if act == nil {
 		return false
 	}
 
 	maxOfCaller := max(c.limits.Ringing-1, 1) * sockets
-	return h.ringing >= c.limits.Ringing*sockets ||
-		slices.ContainsFunc(callers, func(a account) bool { return h.ringingBy[a.id] >= maxOfCaller })
+	return act.ringing >= c.limits.Ringing*sockets ||
+		slices.ContainsFunc(callers, func(a account) bool { return act.ringingBy[a.id] >= maxOfCaller })
 }
