@@ -14,17 +14,11 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/mediastore"
 )
 
-// copiedMediaView describes how commands print a copy of media.
+// copiedMediaView describes how commands print a copy of media. A copy has no id. With --output id,
+// commands print the number of files instead.
 var copiedMediaView = cli.View[backups.CopiedMedia]{
-	ID: func(r backups.CopiedMedia) string { return strconv.Itoa(r.Files) },
-	JSON: func(r backups.CopiedMedia) any {
-		return struct {
-			Files   int      `json:"files"`
-			Bytes   int64    `json:"bytes"`
-			Written int      `json:"written"`
-			Damaged []string `json:"damaged"`
-		}{r.Files, r.Bytes, r.Written, append([]string{}, r.Damaged...)} // never null
-	},
+	ID:   func(r backups.CopiedMedia) string { return strconv.Itoa(r.Files) },
+	JSON: func(r backups.CopiedMedia) any { return newCopiedMediaJSON(r) },
 	Facts: []cli.Fact[backups.CopiedMedia]{
 		{
 			Name: "Files",
@@ -32,8 +26,27 @@ var copiedMediaView = cli.View[backups.CopiedMedia]{
 				return fmt.Sprintf("%d, %s, equal to their checksums", r.Files, formatBytes(r.Bytes))
 			},
 		},
-		{Name: "Written", Value: func(r backups.CopiedMedia) string { return strconv.Itoa(r.Written) }},
+		{
+			Name:  "Written",
+			Value: func(r backups.CopiedMedia) string { return strconv.Itoa(r.Written) },
+		},
 	},
+}
+
+type copiedMediaJSON struct {
+	Files   int      `json:"files"`
+	Bytes   int64    `json:"bytes"`
+	Written int      `json:"written"`
+	Damaged []string `json:"damaged"` // never null
+}
+
+func newCopiedMediaJSON(r backups.CopiedMedia) copiedMediaJSON {
+	return copiedMediaJSON{
+		Files:   r.Files,
+		Bytes:   r.Bytes,
+		Written: r.Written,
+		Damaged: append([]string{}, r.Damaged...),
+	}
 }
 
 const copyMediaHelp = `Copy the media of all recordings to another place, such as from a directory to an
@@ -55,14 +68,14 @@ func (c *commands) copyMediaCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (err error) {
-	conf := a.Config
-	to := cmd.Flags().Lookup("to").Value.String()
-	if err := conf.Media.UnmarshalText([]byte(to)); err != nil {
-		return cli.Usagef("--to %v", err)
+// copyMedia copies the media of all recordings to the place that --to names, and prints a summary.
+// It lists missing and damaged files, and then returns an error.
+func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	place, err := cmd.Flags().GetString("to")
+	if err != nil {
+		return err
 	}
-	conf.S3.Serve = config.ServeStream // the cache has files of the other bucket, with the same keys
-	target, err := mediastore.Open(conf, a.Ring, "")
+	target, err := openCopyTarget(a, place)
 	if err != nil {
 		return err
 	}
@@ -78,7 +91,8 @@ func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ 
 		return err
 	}
 
-	if err := cli.Show(c.Env, copiedMediaView, copied); err != nil {
+	err = cli.Show(c.Env, copiedMediaView, copied)
+	if err != nil {
 		return err
 	}
 	if len(copied.Damaged) == 0 {
@@ -89,4 +103,18 @@ func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ 
 		fmt.Fprintf(c.Stderr, "missing or damaged: %s\n", key)
 	}
 	return fmt.Errorf("%s missing or damaged", cli.Plural(len(copied.Damaged), "file"))
+}
+
+// openCopyTarget opens the storage at place, which has the form of the setting media. All other
+// settings are those of this server.
+func openCopyTarget(a *app, place string) (mediastore.Media, error) {
+	conf := a.Config // a copy, so that the app's own configuration does not change
+	if err := conf.Media.UnmarshalText([]byte(place)); err != nil {
+		return mediastore.Media{}, cli.Usagef("--to %v", err)
+	}
+
+	// The copies must be read from the target itself. The local cache would return the files of the
+	// source, which have the same keys.
+	conf.S3.Serve = config.ServeStream
+	return mediastore.Open(conf, a.Ring, "")
 }
