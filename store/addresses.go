@@ -92,10 +92,18 @@ func contains(part string) string {
 	if part == "" {
 		return ""
 	}
-	if len(part) > maxSought {
-		part = strings.ToValidUTF8(part[:maxSought], "")
+	return "%" + literally(part) + "%"
+}
+
+// startingWith returns a LIKE pattern that matches lower-case text starting with part.
+func startingWith(part string) string { return literally(part) + "%" }
+
+// literally returns the piece of a LIKE pattern that matches only text itself, in lower case.
+func literally(text string) string {
+	if len(text) > maxSought {
+		text = strings.ToValidUTF8(text[:maxSought], "")
 	}
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(lower(part)) + "%"
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(lower(text))
 }
 
 // lower converts the letters A to Z to lower case and leaves all others unchanged, as LOWER does in

@@ -26,54 +26,82 @@ func (s *Audit) ExportAudit(ctx context.Context, f audit.Filter, q page.Query) (
 // which is also the order of their times.
 func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	l := listing[audit.Event]{
-		selection{thing: "audit trail", columns: auditColumns, from: "audit", key: []string{"id"}},
-		scanEvent, func(e audit.Event) string { return e.ID },
+		selection: selection{
+			thing:   "audit trail",
+			columns: auditColumns,
+			from:    "audit",
+			key:     []string{"id"},
+		},
+		scan: scanEvent,
+		id:   func(e audit.Event) string { return e.ID },
 	}
+
+	l.within = auditSpan(f)
+	l.start = l.within.startAt(from)
+	l.where = auditWhere(f)
+	l.checks = auditChecks(f)
+	return l
+}
+
+// auditSpan returns the limits on the ids of the events in the filter's time.
+func auditSpan(f audit.Filter) span {
+	var ids span
 	if !f.Since.IsZero() {
-		l.within.low = uuid7.First(f.Since)
+		ids.low = uuid7.First(f.Since)
 	}
 	if !f.Until.IsZero() {
-		l.within.high = uuid7.First(f.Until)
+		ids.high = uuid7.First(f.Until)
 	}
-	l.start = l.within.startAt(from)
+	return ids
+}
 
+// auditWhere returns the conditions of a filter that have an index, audit_project or audit_actor.
+func auditWhere(f audit.Filter) where {
+	var w where
 	if f.ProjectID != "" {
-		l.where.and(`project_id = $%d`, f.ProjectID)
+		w.and(`project_id = $%d`, f.ProjectID)
 	}
-	if f.Actor != "" && f.ActorKind == audit.Operator {
-		l.where.and(`actor_id = $%d`, f.Actor)
-		l.where.always(byActor)
+	if isOperator(f) {
+		w.and(`actor_id = $%d`, f.Actor)
+		w.always(inActorIndex)
 	}
+	return w
+}
 
-	for column, ids := range map[string][]string{"actor_id": f.Actors, "target_id": f.Targets} {
-		if ids != nil {
-			l.checks = append(l.checks, oneOf(column, ids))
+// isOperator reports whether a filter selects the events of a single operator. Only operators have
+// all of their events in the index audit_actor.
+func isOperator(f audit.Filter) bool { return f.Actor != "" && f.ActorKind == audit.Operator }
+
+// auditChecks returns the conditions of a filter that have no index.
+func auditChecks(f audit.Filter) []check {
+	var checks []check
+	add := func(condition, value string) {
+		if value != "" {
+			checks = append(checks, check{condition: condition, args: []any{value}})
 		}
 	}
 
+	add(`actor_kind = $%d`, string(f.ActorKind))
+	if !isOperator(f) { // otherwise, auditWhere has the condition
+		add(`actor_id = $%d`, f.Actor)
+	}
+	add(`outcome = $%d`, string(f.Outcome))
+	add(`target_id = $%d`, f.Target)
+	if f.Action != "" {
+		// With a dot appended, the actions "client" and "client.created" both start with "client.".
+		add(`action || '.' LIKE $%d ESCAPE '\'`, startingWith(f.Action+"."))
+	}
+
+	if f.Actors != nil {
+		checks = append(checks, oneOf("actor_id", f.Actors))
+	}
+	if f.Targets != nil {
+		checks = append(checks, oneOf("target_id", f.Targets))
+	}
 	if f.Anyone != nil {
-		actor, target := oneOf("actor_id", f.Anyone), oneOf("target_id", f.Anyone)
-		l.checks = append(l.checks,
-			check{"(" + actor.condition + " OR " + target.condition + ")", append(actor.args, target.args...)})
+		checks = append(checks, eitherOf(oneOf("actor_id", f.Anyone), oneOf("target_id", f.Anyone)))
 	}
-
-	action := ""
-	if f.Action != "" { // the action itself, or any action that begins with it and a dot
-		action = strings.TrimPrefix(contains(f.Action+"."), "%")
-	}
-
-	for _, c := range []struct{ condition, value string }{
-		{`actor_kind = $%d`, string(f.ActorKind)},
-		{`actor_id = $%d`, f.Actor},
-		{`outcome = $%d`, string(f.Outcome)},
-		{`target_id = $%d`, f.Target},
-		{`action || '.' LIKE $%d ESCAPE '\'`, action},
-	} {
-		if c.value != "" {
-			l.checks = append(l.checks, check{c.condition, []any{c.value}})
-		}
-	}
-	return l
+	return checks
 }
 
 // oneOf returns a check for rows whose column has one of the values. If there are no values, no row
@@ -88,25 +116,46 @@ func oneOf(column string, values []string) check {
 	return c
 }
 
-// byActor is the condition of the index by actor. Queries must contain exactly the same expression.
-const byActor = `(actor_kind = 'operator' OR ` + showsSecret + `)`
+// eitherOf returns a check for rows that pass a or b.
+func eitherOf(a, b check) check {
+	return check{
+		condition: "(" + a.condition + " OR " + b.condition + ")",
+		args:      append(a.args, b.args...),
+	}
+}
 
-// showsSecret is the condition for events that reveal a secret to their actor.
-const showsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR action = 'embed_key.created'` +
+// revealsSecret is the condition for the actions that show a new secret, such as an API key, to
+// their actor.
+const revealsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR action = 'embed_key.created'` +
 	` OR action = 'client.created' OR action = 'client.secret_rotated'`
 
-// shown is the condition for events that revealed a secret and succeeded. Concatenating an empty
-// text keeps SQLite from building a temporary index.
-const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
+// inActorIndex is the condition of the partial index audit_actor. Databases use the index only for
+// queries that contain exactly this expression.
+const inActorIndex = `(actor_kind = 'operator' OR ` + revealsSecret + `)`
+
+// secretsShown is the query of SecretsShown for the operator $1. An event that reveals a secret has
+// the secret as its target, and an event of somebody who uses the secret has it as its actor. The
+// query starts with the secrets revealed to the operator. It then repeatedly adds the secrets that
+// were revealed to users of known secrets.
+//
+// Concatenating an empty text to outcome keeps SQLite from building a temporary index.
+var secretsShown = strings.NewReplacer(
+	"{columns}", auditColumns,
+	"{revealed}", inActorIndex+` AND (`+revealsSecret+`) AND outcome || '' = 'done'`,
+).Replace(`
+	WITH RECURSIVE known (secret_id) AS (
+		SELECT target_id FROM audit WHERE actor_id = $1 AND {revealed}
+		UNION
+		SELECT target_id FROM known CROSS JOIN audit WHERE actor_id = secret_id AND {revealed}
+	)
+	SELECT {columns} FROM audit WHERE actor_id = $1 AND {revealed}
+	UNION ALL
+	SELECT {columns} FROM known CROSS JOIN audit
+		WHERE actor_id = secret_id AND secret_id <> $1 AND {revealed}
+	ORDER BY id DESC`)
 
 // SecretsShown returns the events that revealed a secret to an operator, or to anyone who acted
 // with a secret revealed in one of these events. The newest event comes first.
 func (s *Audit) SecretsShown(ctx context.Context, operatorID string) ([]audit.Event, error) {
-	return gather(ctx, s.read(), "reading audit trail", scanEvent,
-		`WITH RECURSIVE makers (maker) AS (SELECT target_id FROM audit WHERE actor_id = $1 AND `+shown+`
-			UNION SELECT target_id FROM makers CROSS JOIN audit WHERE actor_id = maker AND `+shown+`)
-		SELECT `+auditColumns+` FROM audit WHERE actor_id = $1 AND `+shown+`
-		UNION ALL SELECT `+auditColumns+` FROM makers CROSS JOIN audit
-			WHERE actor_id = maker AND maker <> $1 AND `+shown+`
-		ORDER BY id DESC`, operatorID)
+	return gather(ctx, s.read(), "reading audit trail", scanEvent, secretsShown, operatorID)
 }
