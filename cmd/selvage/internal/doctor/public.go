@@ -209,17 +209,25 @@ func (r *redirected) Error() string { return "redirected to " + r.to }
 // client returns an HTTP client with this machine's trust store.
 func (e *Examination) client() *http.Client { return plainClient() }
 
-// plainClient returns a client that does not follow redirects or reuse connections. It waits
-// two seconds for 100 Continue.
-func plainClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableKeepAlives = true
-	transport.ExpectContinueTimeout = 2 * time.Second
+// plainClient returns a client that does not follow redirects or reuse connections.
+func plainClient() *http.Client { return clientWith(plainTransport()) }
+
+// clientWith returns a client with a transport. It does not follow redirects.
+func clientWith(transport *http.Transport) *http.Client {
 	return &http.Client{
 		Transport:     transport,
 		Timeout:       5 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// plainTransport returns a transport that does not reuse connections. It waits two seconds for 100
+// Continue.
+func plainTransport() *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	transport.ExpectContinueTimeout = 2 * time.Second
+	return transport
 }
 
 // getJSON requests a JSON document. The status is 0 if there was no response.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/ca"
@@ -27,13 +28,31 @@ func (e *Examination) fabricHost(ctx context.Context) []Finding {
 	case e.Config.FabricHost == "" && e.running.HTTPS == "":
 		return []Finding{skippedf("needs HTTPS; if a proxy terminates TLS, set --fabric-host")}
 	}
+
 	socket := e.webSocket(ctx)
-	host, port, _ := net.SplitHostPort(e.where.Fabric)
-	_, domain, hasDomain := strings.Cut(host, ".")
-	if socket.Status != Fine || !hasDomain || net.ParseIP(host) != nil {
+	if socket.Status != Fine {
 		return []Finding{socket}
 	}
-	return []Finding{socket, e.fabricAPI(ctx, net.JoinHostPort("fabric."+domain, port))}
+	host, ok := apiHost(e.where.Fabric)
+	if !ok {
+		return []Finding{socket}
+	}
+	return []Finding{socket, e.fabricAPI(ctx, host)}
+}
+
+// apiHost returns the API host, with its port, that browser SDKs derive from the fabric host: they
+// replace the first label of its name with "fabric". ok is false if they cannot do so because the
+// fabric host is an IP address or a name with a single label.
+func apiHost(fabricHost string) (host string, ok bool) {
+	name, port, err := net.SplitHostPort(fabricHost)
+	if err != nil || net.ParseIP(name) != nil {
+		return "", false
+	}
+	_, domain, hasDomain := strings.Cut(name, ".")
+	if !hasDomain {
+		return "", false
+	}
+	return net.JoinHostPort("fabric."+domain, port), true
 }
 
 // webSocket opens a WebSocket on the fabric host and closes it (RFC 6455, section 4.1).
@@ -53,13 +72,13 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 	defer resp.Body.Close()
 
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return brokenf("wss://%s returns %s and opens no WebSocket", e.where.Fabric, resp.StatusCode).
+		return brokenf("wss://%s returns %s and opens no WebSocket", e.where.Fabric, strconv.Itoa(resp.StatusCode)).
 			withRemedy(textf("configure the proxy to forward the upgrade; for nginx:\n%s", e.nginx()))
 	}
 	return finef("wss://%s opens WebSockets", e.where.Fabric)
 }
 
-// fabricAPI checks that the API responds at the host that SDKs derive from the fabric host.
+// fabricAPI checks that the API responds at host, which SDKs derive from the fabric host.
 func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
@@ -68,8 +87,11 @@ func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	}
 	defer resp.Body.Close()
 
-	if resp.StatusCode != http.StatusUnauthorized && e.Config.Services.Has(config.Fabric) {
-		return brokenf("https://%s returns %s for a request without a token", host, resp.StatusCode).
+	// A request without a token must get 401. If this server does not serve the API, the proxy may
+	// forward the host to a different server, so any response will do.
+	servesAPI := e.Config.Services.Has(config.Fabric)
+	if servesAPI && resp.StatusCode != http.StatusUnauthorized {
+		return brokenf("https://%s returns %s for a request without a token", host, strconv.Itoa(resp.StatusCode)).
 			withRemedy(textf("configure the proxy to forward that host, too; for nginx:\n%s", e.nginx())).
 			of("fabric API")
 	}
@@ -84,19 +106,24 @@ func (e *Examination) askFabric(ctx context.Context, host, path string, header h
 	if err != nil {
 		return nil, err
 	}
-
 	req.Header = header
-	client := plainClient()
-	transport := client.Transport.(*http.Transport)
+
+	transport := plainTransport()
 	transport.TLSClientConfig = &tls.Config{RootCAs: e.roots()} // also disables HTTP/2, which has no upgrades
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		name, port, _ := net.SplitHostPort(address)
-		if strings.HasSuffix(name, ".localhost") {
-			address = net.JoinHostPort("127.0.0.1", port)
-		}
-		return new(net.Dialer).DialContext(ctx, network, address)
+	transport.DialContext = dialLocalhost
+	return clientWith(transport).Do(req)
+}
+
+// dialLocalhost connects to an address. It looks up all names except those under .localhost.
+func dialLocalhost(ctx context.Context, network, address string) (net.Conn, error) {
+	name, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
 	}
-	return client.Do(req)
+	if strings.HasSuffix(name, ".localhost") {
+		address = net.JoinHostPort("127.0.0.1", port)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
 // roots returns the system's authorities and the local authority.
