@@ -85,7 +85,7 @@ const (
 // MayCall returns "" if the project's rules permit calls to a phone number in E.164 format.
 // Otherwise, it returns the reason. A prefix permits expensive numbers only if it names their
 // range, so +49 does not permit +49900.
-func (p Project) MayCall(number string) (reason string) {
+func (p Project) MayCall(number string) string {
 	if p.OutboundCalls != OutboundOn {
 		return ReasonOff
 	}
@@ -104,7 +104,7 @@ func (p Project) MayCall(number string) (reason string) {
 // number. Carriers often accept numbers without a plus sign, and with parameters after a semicolon.
 // The country of a national number is unknown, so it is not permitted. A user that is a name, or
 // that has fewer digits than a phone number, is always permitted.
-func (p Project) MayCallUser(user string) (reason string) {
+func (p Project) MayCallUser(user string) string {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain
 	}

@@ -8,7 +8,7 @@ import (
 
 // Derive returns a secret for the given purpose. The secret is the same on every node, and changes
 // only with the master key.
-func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
+func (r *Ring) Derive(purpose string) [sha256.Size]byte {
 	return derive(r.master(), purpose)
 }
 

@@ -105,7 +105,7 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 }
 
 // add adds a request to the pending accesses. It reports whether a batch is now full.
-func (l *accessLog) add(key accessKey, a Access) (full bool) {
+func (l *accessLog) add(key accessKey, a Access) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.merge(key, &a) && len(l.pending)%batchSize == 0
@@ -113,7 +113,7 @@ func (l *accessLog) add(key accessKey, a Access) (full bool) {
 
 // merge adds an access to the pending access with the same key, or as a new entry if there is room.
 // It reports whether it has added an entry. Callers hold mu.
-func (l *accessLog) merge(key accessKey, a *Access) (added bool) {
+func (l *accessLog) merge(key accessKey, a *Access) bool {
 	if l.pending == nil {
 		l.pending = make(map[accessKey]*Access)
 	}

@@ -113,7 +113,7 @@ func copyOf(file string, version int64) string {
 
 // copies returns the schema versions of a file's copies, the oldest copy first. Copies are sorted
 // by time, not by version: after a downgrade, the newest copy does not have the highest version.
-func copies(file string) (versions []int64) {
+func copies(file string) []int64 {
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil {
 		return nil

@@ -125,7 +125,7 @@ func (out *sender) currentSource() *section {
 // the source for a key frame.
 func (out *sender) forward(
 	w *worker, from *section, b []byte, p packet, codec string, now time.Time,
-) (askKeyframe bool) {
+) bool {
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	isDeaf := out.section.kind == calls.Audio && out.section.leg.deaf.Load()

@@ -42,9 +42,9 @@ func (f *form) retype(posted url.Values) {
 // mark stores the shown values, so that the form can be merged with changes by other operators.
 func (f *form) mark() { f.Seen = marks(f.Inputs, f.More) }
 
-// blame assigns the parts of an error to the inputs that caused them. ok is false if the operator
-// cannot resolve the error by changing an input.
-func (f *form) blame(err error) (ok bool) {
+// blame assigns the parts of an error to the inputs that caused them. It reports whether the
+// operator can resolve the error by changing an input.
+func (f *form) blame(err error) bool {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {
 			return false

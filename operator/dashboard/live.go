@@ -110,7 +110,7 @@ func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)
 
 // openStream begins a response of server-sent events. The returned function sends text immediately,
 // and reports whether the browser is still connected.
-func openStream(v *visit) (send func(text string) bool) {
+func openStream(v *visit) func(text string) bool {
 	web.NoStore(v.w)
 	h := v.w.Header()
 	h.Set("Content-Type", "text/event-stream")

@@ -68,8 +68,8 @@ func readSide(r *bitReader, h *header, b *bands) (s sideInfo, ok bool) {
 	return s, true
 }
 
-// read reads the layout of a granule. ok is false if it is invalid.
-func (l *layout) read(r *bitReader, h *header, b *bands) (ok bool) {
+// read reads the layout of a granule. It reports whether the layout is valid.
+func (l *layout) read(r *bitReader, h *header, b *bands) bool {
 	l.bits = r.take(12)
 	l.pairLines = 2 * r.take(9)
 	l.gain = r.take(8)

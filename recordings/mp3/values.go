@@ -2,7 +2,7 @@ package mp3
 
 // values reads the quantized values of a granule up to the bit at end, as powers of 4/3 with their
 // signs. It returns the number of lines up to the last line that may not be 0.
-func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) (used int) {
+func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) int {
 	i := 0
 	for region, edge := range [3]int{l.regionEnds[0], l.regionEnds[1], l.pairLines} {
 		edge = min(edge, l.pairLines)

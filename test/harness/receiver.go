@@ -81,7 +81,7 @@ func (r *Receiver) Told() []Told {
 
 // NewWebhook creates a webhook for the given events, or for all events if none are given, and
 // returns the webhook's path. The server must allow localhost; see [AllowLocal].
-func (p *Project) NewWebhook(t T, url string, events ...string) (path string) {
+func (p *Project) NewWebhook(t T, url string, events ...string) string {
 	t.Helper()
 	in := map[string]any{"url": url, "events": events}
 	made := p.Post(t, "/api/fabric/webhooks", Basic(p.ID, p.NewKey(t, "Management")), JSON(in)).Want(t, 201).Object(t)

@@ -63,7 +63,7 @@ func (p *Phone) Dial(to string) *Call {
 
 // TryDial calls an address with an offer that the server may refuse. It returns the code of the
 // response.
-func (p *Phone) TryDial(to, offer string) (code string) {
+func (p *Phone) TryDial(to, offer string) string {
 	p.t.Helper()
 	c := newCall(p, uuid.NewString())
 	var result struct{ Code string }

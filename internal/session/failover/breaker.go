@@ -62,9 +62,9 @@ func (s *Store) up() (era uint64, up bool) {
 
 // recordResult records that an operation on the primary returned err, and reports whether the
 // primary answered. A failure counts against the primary, unless it comes from an earlier era or
-// the caller's context is done. If the caller's context is done, answered is true, so that the
-// caller returns the error.
-func (s *Store) recordResult(ctx context.Context, era uint64, err error) (answered bool) {
+// the caller's context is done. If the caller's context is done, recordResult returns true, so that
+// the caller returns the error.
+func (s *Store) recordResult(ctx context.Context, era uint64, err error) bool {
 	result := resultOf(err)
 	s.counts[primary][result].Add(1)
 	if result != failed {

@@ -84,7 +84,7 @@ type ended struct{}
 
 // try starts a server and returns its URL. It returns "" if the server is not installed or did not
 // start.
-func (p *program) try(start func() string) (url string) {
+func (p *program) try(start func() string) string {
 	defer func() {
 		if r := recover(); r != nil && r != (ended{}) {
 			panic(r)
