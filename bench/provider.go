@@ -146,7 +146,11 @@ func (v provider) signIn(p *harness.Program) string {
 type peerFlow struct{ client, state, verifier string }
 
 func newPeerFlow(client string) peerFlow {
-	return peerFlow{client, rand.Text(), rand.Text() + rand.Text()}
+	return peerFlow{
+		client:   client,
+		state:    rand.Text(),
+		verifier: rand.Text() + rand.Text(),
+	}
 }
 
 func (f peerFlow) query() string {

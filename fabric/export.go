@@ -298,7 +298,12 @@ func (f *Fabric) exportLogins(ctx context.Context, s Subscriber, e *Export) (err
 
 func (f *Fabric) exportConsents(ctx context.Context, s Subscriber, e *Export) (err error) {
 	e.Consents, err = exported(ctx, s, f.Logins.store.ListConsents, func(o Consent) ExportedConsent {
-		return ExportedConsent{o.ClientID, o.ClientName, o.Scope, o.Updated}
+		return ExportedConsent{
+			ClientID:   o.ClientID,
+			ClientName: o.ClientName,
+			Scope:      o.Scope,
+			UpdatedAt:  o.Updated,
+		}
 	})
 	return err
 }
@@ -320,7 +325,12 @@ func (f *Fabric) exportFamilies(ctx context.Context, s Subscriber, e *Export) (e
 
 func (f *Fabric) exportDevices(ctx context.Context, s Subscriber, e *Export) (err error) {
 	e.Devices, err = exported(ctx, s, f.Devices.store.ListDevices, func(d Device) ExportedDevice {
-		return ExportedDevice{d.ID, d.Type, d.Name, d.Created}
+		return ExportedDevice{
+			ID:        d.ID,
+			Type:      d.Type,
+			Name:      d.Name,
+			CreatedAt: d.Created,
+		}
 	})
 	return err
 }

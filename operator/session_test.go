@@ -19,7 +19,7 @@ type desk struct {
 
 func newDesk(t *testing.T) desk {
 	w := newWorld(t)
-	return desk{w, t, w.create(t, "ann@example.com", owner)}
+	return desk{world: w, t: t, ann: w.create(t, "ann@example.com", owner)}
 }
 
 // begin signs ann in, and returns the session and its cookie.

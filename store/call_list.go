@@ -34,7 +34,11 @@ func callListing(projectID string, f calls.Filter, from string) listing[calls.Re
 		l.where.and(`room_session = $%d AND room_session <> ''`, f.RoomSession) // repeats the condition of the index
 	}
 	if len(f.Subscribers) > 0 {
-		l.ways, l.indexed = l.where.parties(party{"from_subscriber", "to_subscriber", f.Subscribers})
+		l.ways, l.indexed = l.where.parties(party{
+			from:   "from_subscriber",
+			to:     "to_subscriber",
+			values: f.Subscribers,
+		})
 	}
 	l.checks, l.checked = callConditions(f), maxCallsChecked
 	return l

@@ -19,13 +19,15 @@ import (
 type Calls struct{ *core }
 
 var callTable = table[calls.Record]{
-	"calls", "call", `id, project_id, call_id, state, cause, cause_code, node,
+	name:  "calls",
+	thing: "call",
+	columns: `id, project_id, call_id, state, cause, cause_code, node,
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
 		received, lost, jitter, round_trip, transport, guest, caller_leg, callee_leg,
 		caller_controls, callee_controls, recorded, room_session, joined, gateway, payer, lines, reason, outbound_from,
 		created, answered, ended, asked`,
-	func(r *calls.Record) []any {
+	fields: func(r *calls.Record) []any {
 		return []any{
 			&r.Key, &r.ProjectID, &r.ID, &r.State, &r.Cause.Text, &r.Cause.Code, &r.Node,
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,

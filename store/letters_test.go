@@ -32,7 +32,7 @@ func eachLetterStore(t *testing.T, test func(s letterStore)) {
 		if err := s.QueueLetter(t.Context(), letter); err != nil {
 			t.Fatal(err)
 		}
-		test(letterStore{s, t, letter})
+		test(letterStore{Store: s, t: t, letter: letter})
 	})
 }
 

@@ -23,7 +23,7 @@ type linkStore struct {
 func eachLinkStore(t *testing.T, test func(s linkStore)) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, ahead := grantRows(t, c)
-		test(linkStore{s, t, ahead})
+		test(linkStore{Store: s, t: t, ahead: ahead})
 	})
 }
 

@@ -27,16 +27,20 @@ func (s *Recordings) partyOf(ctx context.Context, f recordings.Filter) (party, e
 		if err != nil {
 			return party{}, err
 		}
-		return party{plain("from_address"), plain("to_address"), addresses}, nil
+		return party{
+			from:   plain("from_address"),
+			to:     plain("to_address"),
+			values: addresses,
+		}, nil
 	}
 	tails, err := s.tailsOf(ctx, f)
 	if err != nil {
 		return party{}, err
 	}
 	if len(tails) > 0 {
-		return party{"from_tail", "to_tail", tails}, nil
+		return party{from: "from_tail", to: "to_tail", values: tails}, nil
 	}
-	return party{"from_address", "to_address", []string{f.Party}}, nil
+	return party{from: "from_address", to: "to_address", values: []string{f.Party}}, nil
 }
 
 // separators are the characters that people write between the digits of a number, and the zero that

@@ -18,9 +18,11 @@ import (
 type Subscribers struct{ *core }
 
 var subscriberTable = table[fabric.Subscriber]{
-	"subscribers", "subscriber", `id, project_id, email, reference, password_hash, claims, email_verified, disabled,
-	epoch, created, updated, record_calls, forward_busy, forward_no_answer, ring_seconds` + personColumns(),
-	func(s *fabric.Subscriber) []any {
+	name:  "subscribers",
+	thing: "subscriber",
+	columns: `id, project_id, email, reference, password_hash, claims, email_verified, disabled,
+		epoch, created, updated, record_calls, forward_busy, forward_no_answer, ring_seconds` + personColumns(),
+	fields: func(s *fabric.Subscriber) []any {
 		fields := make([]any, 0, 15+len(fabric.PersonFields))
 		fields = append(fields, &s.ID, &s.ProjectID, nullableOf(&s.Email), nullableOf(&s.Reference),
 			&s.PasswordHash, asJSON{v: &s.Claims, zero: "{}"}, &s.Verified, &s.Disabled, &s.Epoch,

@@ -83,7 +83,14 @@ func (tb *table[T]) insertLater(ctx context.Context, t tx, v *T) error {
 	return tb.rowOf(v).insertLater(ctx, t)
 }
 
-func (tb *table[T]) rowOf(v *T) newRow { return newRow{tb.name, tb.thing, tb.columns, tb.fields(v)} }
+func (tb *table[T]) rowOf(v *T) newRow {
+	return newRow{
+		table:   tb.name,
+		thing:   tb.thing,
+		columns: tb.columns,
+		fields:  tb.fields(v),
+	}
+}
 
 // A newRow is a row to insert into a table. It does not depend on the type of the row, so that its
 // methods are compiled only once.

@@ -72,7 +72,7 @@ func (s *Section) addCrypto(value string) {
 	}
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err == nil && len(key) > 0 && len(key) == KeyLength(fields[1]) {
-		s.Crypto = append(s.Crypto, Crypto{int(tag), fields[1], string(key)})
+		s.Crypto = append(s.Crypto, Crypto{Tag: int(tag), Suite: fields[1], Key: string(key)})
 	}
 }
 

@@ -31,7 +31,13 @@ func TestBucket(t *testing.T) {
 }
 
 func TestLimitsOrDefaults(t *testing.T) {
-	want := Limits{100, 200, 10 * time.Second, 10 * time.Second, 45 * time.Second}
+	want := Limits{
+		PerCaller:    100,
+		PerNetwork:   200,
+		Authenticate: 10 * time.Second,
+		Ping:         10 * time.Second,
+		Silence:      45 * time.Second,
+	}
 	if got := (Limits{}).orDefaults(); got != want {
 		t.Errorf("the defaults are %+v, want %+v", got, want)
 	}
@@ -41,8 +47,21 @@ func TestLimitsOrDefaults(t *testing.T) {
 		t.Errorf("with two limits set, orDefaults() = %+v, want %+v", got, want)
 	}
 
-	want = Limits{many, many, never, never, never}
-	if got := (Limits{-1, -1, -1, -1, -1}).orDefaults(); got != want {
+	want = Limits{
+		PerCaller:    many,
+		PerNetwork:   many,
+		Authenticate: never,
+		Ping:         never,
+		Silence:      never,
+	}
+	unlimited := Limits{
+		PerCaller:    -1,
+		PerNetwork:   -1,
+		Authenticate: -1,
+		Ping:         -1,
+		Silence:      -1,
+	}
+	if got := unlimited.orDefaults(); got != want {
 		t.Errorf("with negative limits, orDefaults() = %+v, want %+v", got, want)
 	}
 }

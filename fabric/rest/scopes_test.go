@@ -25,8 +25,8 @@ func TestScopes(t *testing.T) {
 		_, key := w.newKey(time.Time{}, scope)
 		service := w.service(strings.ToUpper(string(scope)))
 		all = append(all,
-			credentials{"a key with " + string(scope), scope, key},
-			credentials{"a service with " + string(scope), scope, bearer(service)},
+			credentials{name: "a key with " + string(scope), scope: scope, auth: key},
+			credentials{name: "a service with " + string(scope), scope: scope, auth: bearer(service)},
 		)
 	}
 

@@ -278,7 +278,7 @@ func (w *world) do(auth authorization, method, path, kind, body string) reply {
 	if err := openapitest.CheckRecorded(r, rec); err != nil {
 		w.t.Error(err)
 	}
-	return reply{rec.Code, rec.Header(), rec.Body.String()}
+	return reply{status: rec.Code, header: rec.Header(), text: rec.Body.String()}
 }
 
 type tokens struct {

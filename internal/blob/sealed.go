@@ -44,7 +44,7 @@ const (
 // NewSealed returns a store that reads sealed blobs and, if seals is set, seals new ones. secrets
 // returns the secrets; the first one seals new blobs.
 func NewSealed(s Store, seals bool, secrets func() [][sha256.Size]byte) *Sealed {
-	return &Sealed{s, seals, secrets}
+	return &Sealed{Store: s, seals: seals, secrets: secrets}
 }
 
 // Put implements [Store].

@@ -53,7 +53,7 @@ func TestDiskFails(t *testing.T) {
 	last.file = broken
 	for range 3 {
 		w.now = w.now.Add(partFor)
-		err := l.Add(Use{"b", w.now, w.now.Add(time.Minute)})
+		err := l.Add(Use{ID: "b", Made: w.now, Expires: w.now.Add(time.Minute)})
 		if !errors.Is(err, problem.Unavailable) {
 			t.Errorf("Add while the disk fails = %v, want Unavailable", err)
 		}
@@ -140,7 +140,7 @@ func TestFull(t *testing.T) {
 	part := l.parts[0]
 	good := part.file
 	part.file = full
-	err = l.Add(Use{"lost", w.now, w.now.Add(time.Minute)})
+	err = l.Add(Use{ID: "lost", Made: w.now, Expires: w.now.Add(time.Minute)})
 	if !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Add to a full disk = %v, want Unavailable", err)
 	}
@@ -177,7 +177,8 @@ func TestMachineCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, l := range map[string]*Log{"first process": crashed, "next one": killed, "third one": w.open()} {
-		if err := l.Add(Use{"lost", made, w.now.Add(time.Minute)}); err != (Repeated{0}) {
+		err := l.Add(Use{ID: "lost", Made: made, Expires: w.now.Add(time.Minute)})
+		if err != (Repeated{0}) {
 			t.Errorf("%s: Add(lost) = %v, want an error that it was used", name, err)
 		}
 		if !l.Has("lost", made) {

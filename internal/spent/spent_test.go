@@ -38,7 +38,7 @@ func (w *world) open() *Log {
 // use uses id for the first time. The use expires after life.
 func (w *world) use(l *Log, id string, life time.Duration) {
 	w.Helper()
-	if err := l.Add(Use{id, w.now, w.now.Add(life)}); err != nil {
+	if err := l.Add(Use{ID: id, Made: w.now, Expires: w.now.Add(life)}); err != nil {
 		w.Errorf("Add(%s) = %v, want success", id, err)
 	}
 }
@@ -46,7 +46,7 @@ func (w *world) use(l *Log, id string, life time.Duration) {
 // refuse uses id again, and checks that the log refuses this because it knows the id.
 func (w *world) refuse(l *Log, id string) {
 	w.Helper()
-	if err := l.Add(Use{id, w.now, w.now.Add(time.Minute)}); err != (Repeated{0}) {
+	if err := l.Add(Use{ID: id, Made: w.now, Expires: w.now.Add(time.Minute)}); err != (Repeated{0}) {
 		w.Errorf("Add(%s) = %v, want an error that it was used", id, err)
 	}
 	if !l.Has(id, w.now) {
@@ -75,7 +75,7 @@ func TestOnce(t *testing.T) {
 	for range callers {
 		wg.Go(func() {
 			for i := range ids {
-				err := l.Add(Use{fmt.Sprint(i), w.now, w.now.Add(time.Minute)})
+				err := l.Add(Use{ID: fmt.Sprint(i), Made: w.now, Expires: w.now.Add(time.Minute)})
 				switch err {
 				case nil:
 					succeeded.Add(1)
@@ -104,7 +104,9 @@ func TestAllOrNone(t *testing.T) {
 	l := w.open()
 	w.use(l, "a", time.Minute)
 	until := w.now.Add(time.Minute)
-	if err := l.Add(Use{"b", w.now, until}, Use{"a", w.now, until}); err != (Repeated{1}) {
+	a := Use{ID: "a", Made: w.now, Expires: until}
+	b := Use{ID: "b", Made: w.now, Expires: until}
+	if err := l.Add(b, a); err != (Repeated{1}) {
 		w.Errorf("Add(b, a) = %v, want an error that a was used", err)
 	}
 	for _, l := range []*Log{l, w.open()} {
@@ -115,7 +117,8 @@ func TestAllOrNone(t *testing.T) {
 			w.Error("Has(a) = false, want true")
 		}
 	}
-	if err := l.Add(Use{"b", w.now, until}, Use{"c", w.now, until}); err != nil {
+	c := Use{ID: "c", Made: w.now, Expires: until}
+	if err := l.Add(b, c); err != nil {
 		w.Errorf("Add = %v, want success", err)
 	}
 	w.refuse(w.open(), "c")
@@ -183,7 +186,7 @@ func TestMaximum(t *testing.T) {
 	l := w.open()
 	w.use(l, "a", time.Minute)
 	l.count = maxUses
-	err := l.Add(Use{"b", w.now, w.now.Add(time.Minute)})
+	err := l.Add(Use{ID: "b", Made: w.now, Expires: w.now.Add(time.Minute)})
 	if !errors.Is(err, problem.Unavailable) {
 		w.Errorf("Add to a full log = %v, want Unavailable", err)
 	}
@@ -194,7 +197,7 @@ func TestMaximum(t *testing.T) {
 func TestLearn(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
-	l.Learn(Use{"a", w.now, w.now.Add(time.Minute)})
+	l.Learn(Use{ID: "a", Made: w.now, Expires: w.now.Add(time.Minute)})
 	w.refuse(l, "a")
 	w.now = w.now.Add(2 * time.Minute)
 	w.use(l, "b", time.Minute)
@@ -209,7 +212,7 @@ func BenchmarkAdd(b *testing.B) {
 	defer l.Close()
 	now := time.Now()
 	for i := range b.N {
-		if err := l.Add(Use{fmt.Sprint(i), now, now.Add(time.Minute)}); err != nil {
+		if err := l.Add(Use{ID: fmt.Sprint(i), Made: now, Expires: now.Add(time.Minute)}); err != nil {
 			b.Fatal(err)
 		}
 	}

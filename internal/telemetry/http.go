@@ -63,7 +63,7 @@ func (t *Tracer) Client(what string, c *http.Client) *http.Client {
 		return c
 	}
 	traced := *c
-	traced.Transport = &transport{t, what, c.Transport}
+	traced.Transport = &transport{t: t, what: what, next: c.Transport}
 	return &traced
 }
 

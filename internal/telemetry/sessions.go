@@ -17,7 +17,11 @@ func (t *Tracer) Sessions(s session.Store, system string) session.Store {
 	if t == nil {
 		return s
 	}
-	return &sessions{s, t, attribute.String("db.system.name", system)}
+	return &sessions{
+		store:  s,
+		t:      t,
+		system: attribute.String("db.system.name", system),
+	}
 }
 
 // sessions traces the operations of a session store.

@@ -158,7 +158,13 @@ func testFlowCookie(t *testing.T, cookies web.Cookies, userAgent string, secure 
 		SameSite         http.SameSite
 		Path, Domain     string
 	}
-	got := attributes{cookie.Secure, cookie.HttpOnly, cookie.SameSite, cookie.Path, cookie.Domain}
+	got := attributes{
+		Secure:   cookie.Secure,
+		HTTPOnly: cookie.HttpOnly,
+		SameSite: cookie.SameSite,
+		Path:     cookie.Path,
+		Domain:   cookie.Domain,
+	}
 	want := attributes{Secure: secure, HTTPOnly: true, SameSite: http.SameSiteLaxMode, Path: "/"}
 	if got != want {
 		t.Errorf("the cookie has the attributes %+v, want %+v", got, want)

@@ -69,7 +69,7 @@ func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.
 	if m.away || key == nil {
 		return nil, fmt.Errorf("the module has no key %s", handle)
 	}
-	return moduleKey{m, string(handle), key.Public()}, nil
+	return moduleKey{module: m, name: string(handle), public: key.Public()}, nil
 }
 
 // A moduleKey is the signer for a key in a module.

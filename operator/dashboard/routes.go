@@ -51,7 +51,7 @@ func routes(c Config, s *site) []route {
 	t := newTrail(c, s)
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
 	tokens := &tokenPages{s, c.Clients}
-	subscribers := &subscriberPages{s, c.Clients, c.Installation.Mailing}
+	subscribers := &subscriberPages{site: s, Clients: c.Clients, Mailing: c.Installation.Mailing}
 	ofCalls := &callPages{site: s, trail: t, Calls: c.Calls, Recordings: c.Recordings, Move: c.Move}
 
 	return slices.Concat(

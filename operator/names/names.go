@@ -64,7 +64,7 @@ func (l *Lookup) Find(ctx context.Context, projectID, kind, id string) (Name, er
 	if id == "" {
 		return Name{}, nil
 	}
-	entity := key{projectID, kind, id}
+	entity := key{project: projectID, kind: kind, id: id}
 	if name, ok := l.known[entity]; ok {
 		return name, nil
 	}

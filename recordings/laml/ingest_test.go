@@ -247,9 +247,9 @@ func TestIngestRights(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
 	before := s.mediaFiles(t)
-	file := part{"x", "a.wav", "", string(wav)}
+	file := part{name: "x", file: "a.wav", value: string(wav)}
 	for _, name := range []string{"RecordingStatusCallback", "SubscriberId", "RecordingSid"} {
-		field := part{name, "", "", "https://example.com/"}
+		field := part{name: name, value: "https://example.com/"}
 		for where, send := range map[string]option{
 			"before the file": form(t, field, file),
 			"after the file":  form(t, file, field),

@@ -161,7 +161,11 @@ func (s Source) Open(ctx context.Context, r SourceRecording) (SourceMedia, error
 	if err != nil {
 		return SourceMedia{}, err
 	}
-	return SourceMedia{res.Body, res.Header.Get("Content-Type"), res.ContentLength}, nil
+	return SourceMedia{
+		ReadCloser: res.Body,
+		Type:       res.Header.Get("Content-Type"),
+		Size:       res.ContentLength,
+	}, nil
 }
 
 // errNoOriginal is the error for an original that is missing, or whose format is unknown.

@@ -81,7 +81,12 @@ func (s *server) storeInAllWays(t *testing.T, name string) (responses []answer) 
 	t.Helper()
 	file := corpusFile(t, name)
 	escaped := url.QueryEscape(name)
-	asForm := form(t, part{"ngfile", name, "application/octet-stream", string(file)})
+	asForm := form(t, part{
+		name:  "ngfile",
+		file:  name,
+		kind:  "application/octet-stream",
+		value: string(file),
+	})
 	for _, a := range []answer{
 		s.do(t, "POST", s.path("/Recordings?CallSid=raw-"+escaped),
 			s.basic, body("", file), header("X-Recording-File-Name", name)),

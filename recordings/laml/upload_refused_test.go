@@ -14,7 +14,7 @@ import (
 func TestUploadsThatAreRefused(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)
-	file := part{"x", "a.wav", "", string(wav)}
+	file := part{name: "x", file: "a.wav", value: string(wav)}
 	raw := body("audio/wav", wav)
 	tooLarge := append(bytes.Clone(wav), make([]byte, maxUpload)...)
 	large := body("audio/wav", tooLarge)

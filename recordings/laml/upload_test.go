@@ -48,7 +48,7 @@ func TestUploadForms(t *testing.T) {
 	s := newServer(t)
 	wav := string(corpusFile(t, speech))
 	raw := []byte(wav)
-	file := part{"x", "a.wav", "", wav}
+	file := part{name: "x", file: "a.wav", value: wav}
 	tests := []struct {
 		name string
 		opts []option
@@ -105,7 +105,7 @@ func TestUploadForms(t *testing.T) {
 		{
 			name: "rtpengine",
 			opts: []option{
-				form(t, part{"ngfile", "abc-mix.wav", "audio/x-wav", wav}),
+				form(t, part{name: "ngfile", file: "abc-mix.wav", kind: "audio/x-wav", value: wav}),
 				header("X-Recording-Call-ID", "f00@10.0.0.1"),
 				header("X-Recording-Full-File-Name", "/var/spool/abc-mix.wav"),
 				header("X-Recording-Call-Start-Time", "1795251600.250000"),
@@ -152,7 +152,9 @@ func wantMembers(t *testing.T, doc, want map[string]any) {
 func TestUploadsOfOtherFormats(t *testing.T) {
 	s := newServer(t)
 	file := func(name string) []byte { return corpusFile(t, name) }
-	form := func(name, kind, from string) option { return form(t, part{"f", name, kind, string(file(from))}) }
+	form := func(name, kind, from string) option {
+		return form(t, part{name: "f", file: name, kind: kind, value: string(file(from))})
+	}
 	named := header("X-Recording-File-Name", "/tmp/a.ul")
 	tests := []struct {
 		name string

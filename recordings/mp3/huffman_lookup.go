@@ -65,7 +65,7 @@ func (l *lookup) add(codes []code, prefix uint32, length int) (width int) {
 		if l.entries[start+i].bits == 0 {
 			at := len(l.entries)
 			bits := l.add(codes, prefix<<width|uint32(i), length+width)
-			l.entries[start+i] = lookupEntry{uint16(at), uint8(bits), true}
+			l.entries[start+i] = lookupEntry{at: uint16(at), bits: uint8(bits), table: true}
 		}
 	}
 	return width

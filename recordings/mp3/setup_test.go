@@ -33,7 +33,7 @@ func (c *clip) ReadFrames(dst []int16, at int64) (int, error) {
 // makeClip returns a clip with intermittent noise, beeps and silence.
 func makeClip(rate, channels, frames int) *clip {
 	random := rand.New(rand.NewPCG(uint64(rate), uint64(channels)))
-	c := &clip{rate, channels, make([]int16, frames*channels)}
+	c := &clip{rate: rate, channels: channels, samples: make([]int16, frames*channels)}
 	level, period := 0, 1
 	for i := range frames {
 		if i%(rate/20+1) == 0 {

@@ -44,8 +44,12 @@ func newParty(t *testing.T) party {
 	if err := os.WriteFile(file, set, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return party{project(t).NewClient(t, "service", "--auth-method", "private_key_jwt", "--jwks", file,
-		"--scope", "Voice"), key, set}
+	return party{
+		Client: project(t).NewClient(t, "service", "--auth-method", "private_key_jwt", "--jwks", file,
+			"--scope", "Voice"),
+		key: key,
+		set: set,
+	}
 }
 
 // assertion signs an assertion. All claims are valid except the claims that change changes.

@@ -89,8 +89,11 @@ func TestI17HostileRequests(t *testing.T) {
 
 // apiRequest returns a POST of JSON to the fabric API.
 func apiRequest(p *harness.Project, key, path, body string) costlyRequest {
-	return costlyRequest{"POST", "/api/fabric/" + path,
-		[]harness.Option{harness.Basic(p.ID, key), harness.JSON(body)}}
+	return costlyRequest{
+		method: "POST",
+		path:   "/api/fabric/" + path,
+		opts:   []harness.Option{harness.Basic(p.ID, key), harness.JSON(body)},
+	}
 }
 
 // costlyRequests returns the requests by name, except those with the bodies of costlyBodies.
@@ -101,7 +104,9 @@ func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]cos
 	script := func(contents string) costlyRequest {
 		return api("resources/swml_scripts", `{"name":"a","contents":"`+contents+`"}`)
 	}
-	get := func(path string, opts ...harness.Option) costlyRequest { return costlyRequest{"GET", path, opts} }
+	get := func(path string, opts ...harness.Option) costlyRequest {
+		return costlyRequest{method: "GET", path: path, opts: opts}
+	}
 
 	c := p.NewClient(t, "web")
 	authorize := "/login/oauth/authorize?client_id=" + c.ID + "&redirect_uri=" + url.QueryEscape(c.Redirect) +
@@ -110,7 +115,11 @@ func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]cos
 	authenticated := c.Authenticated(nil)[1]
 	form := func(text string) costlyRequest {
 		body := harness.Body("application/x-www-form-urlencoded", []byte(text))
-		return costlyRequest{"POST", "/oauth/token", []harness.Option{authenticated, body}}
+		return costlyRequest{
+			method: "POST",
+			path:   "/oauth/token",
+			opts:   []harness.Option{authenticated, body},
+		}
 	}
 
 	sat := p.NewSAT(t, "ada")
@@ -119,7 +128,7 @@ func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]cos
 	media := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(80_000, 8)) + ".wav")
 	upload := func(contentType, content string) costlyRequest {
 		opts := []harness.Option{p.Basic(), harness.Body(contentType, []byte(content))}
-		return costlyRequest{"POST", p.LaML("/Recordings"), opts}
+		return costlyRequest{method: "POST", path: p.LaML("/Recordings"), opts: opts}
 	}
 
 	return map[string]costlyRequest{

@@ -32,7 +32,7 @@ func newMailed(t *testing.T, env ...string) mailed {
 		"SELVAGE_MAIL__CA=" + in.CAFile, "SELVAGE_MAIL__FROM=no-reply@acme.example",
 	}, env...)})
 	p := s.NewProject(t)
-	return mailed{p, in, p.NewClient(t, "spa", "--first-party")}
+	return mailed{Project: p, inbox: in, spa: p.NewClient(t, "spa", "--first-party")}
 }
 
 // next waits for the n-th email to an address and returns it.

@@ -232,7 +232,7 @@ func dialUntilRefused(t *testing.T, s *harness.Server) []silentSocket {
 				}
 
 				mu.Lock()
-				silent = append(silent, silentSocket{socket, dialed, opened})
+				silent = append(silent, silentSocket{Socket: socket, dialed: dialed, opened: opened})
 				mu.Unlock()
 			}
 		})

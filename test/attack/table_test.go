@@ -40,7 +40,13 @@ func operations(t *testing.T) (all []operation) {
 		prefixes := openapitest.Prefixes(item)
 		for method, op := range item.Operations() {
 			for _, prefix := range prefixes {
-				o := operation{method, prefix + path, openapitest.Accepted(op), op, exampleOf(op)}
+				o := operation{
+					method:  method,
+					path:    prefix + path,
+					accepts: openapitest.Accepted(op),
+					of:      op,
+					example: exampleOf(op),
+				}
 				if len(o.accepts) > 0 && !slices.Contains(o.accepts, "client") &&
 					!strings.HasPrefix(o.path, "/oauth/") {
 					all = append(all, o)

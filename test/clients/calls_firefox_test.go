@@ -88,13 +88,18 @@ func inFirefox(t *testing.T, b *firefox.Browser, version, page string) sdk {
 		}
 	})
 
-	return sdk{t, version, func(t *testing.T, expression string, value any) {
-		t.Helper()
-		window.Eval(t, expression, value)
-	}, func(t *testing.T) {
-		t.Helper()
-		window.Open(t, page)
-	}}
+	return sdk{
+		T:       t,
+		version: version,
+		eval: func(t *testing.T, expression string, value any) {
+			t.Helper()
+			window.Eval(t, expression, value)
+		},
+		reload: func(t *testing.T) {
+			t.Helper()
+			window.Open(t, page)
+		},
+	}
 }
 
 // callMicrophone shows that a caller hears the browser's microphone at the echo address.

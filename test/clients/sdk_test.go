@@ -126,16 +126,21 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 // sdk returns a version of the SDK that a page loads. The caller must then open the page with
 // reload.
 func (b tab) sdk(version, page string) sdk {
-	return sdk{b.T, version, func(t *testing.T, expression string, value any) {
-		t.Helper()
-		text := eval[string](tab{t, b.ctx}, "(async () => JSON.stringify(await ("+expression+")))()")
-		if err := json.Unmarshal([]byte(text), value); err != nil {
-			t.Fatalf("%s returned %s: %v", expression, text, err)
-		}
-	}, func(t *testing.T) {
-		t.Helper()
-		tab{t, b.ctx}.do(goTo(page))
-	}}
+	return sdk{
+		T:       b.T,
+		version: version,
+		eval: func(t *testing.T, expression string, value any) {
+			t.Helper()
+			text := eval[string](tab{t, b.ctx}, "(async () => JSON.stringify(await ("+expression+")))()")
+			if err := json.Unmarshal([]byte(text), value); err != nil {
+				t.Fatalf("%s returned %s: %v", expression, text, err)
+			}
+		},
+		reload: func(t *testing.T) {
+			t.Helper()
+			tab{t, b.ctx}.do(goTo(page))
+		},
+	}
 }
 
 // inNode loads a version of the SDK in Node.
@@ -169,18 +174,23 @@ func inNode(t *testing.T, s *harness.Server, version string) sdk {
 	}
 
 	reload(t)
-	return sdk{t, version, func(t *testing.T, expression string, value any) {
-		t.Helper()
-		if _, err := io.WriteString(in, expression+"\n"); err != nil {
-			t.Fatalf("%s: %v", expression, err)
-		}
+	return sdk{
+		T:       t,
+		version: version,
+		eval: func(t *testing.T, expression string, value any) {
+			t.Helper()
+			if _, err := io.WriteString(in, expression+"\n"); err != nil {
+				t.Fatalf("%s: %v", expression, err)
+			}
 
-		line, err := out.ReadBytes('\n')
-		if err == nil {
-			err = json.Unmarshal(line, value)
-		}
-		if err != nil {
-			t.Fatalf("%s returned %s: %v", expression, line, err)
-		}
-	}, reload}
+			line, err := out.ReadBytes('\n')
+			if err == nil {
+				err = json.Unmarshal(line, value)
+			}
+			if err != nil {
+				t.Fatalf("%s returned %s: %v", expression, line, err)
+			}
+		},
+		reload: reload,
+	}
 }

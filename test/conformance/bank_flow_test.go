@@ -80,7 +80,7 @@ func (m *module) transfer(b bank, params ...string) transfer {
 			f.Query.Del(params[i])
 		}
 	}
-	return transfer{m, b, f.Verifier, f.Query, nil}
+	return transfer{m: m, bank: b, verifier: f.Verifier, Values: f.Query}
 }
 
 // form returns the form that the bank pushes: the parameters, or a request object that contains

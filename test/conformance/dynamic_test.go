@@ -382,12 +382,16 @@ func requestURISigned(m *module) {
 	}
 	site.put(u.Path, []byte(m.signed(key, claims)))
 
-	sent := request{m, c, url.Values{
-		"client_id":     {c.ID},
-		"response_type": {"code"},
-		"scope":         {"openid"},
-		"request_uri":   {uri},
-	}}
+	sent := request{
+		m:      m,
+		client: c,
+		Values: url.Values{
+			"client_id":     {c.ID},
+			"response_type": {"code"},
+			"scope":         {"openid"},
+			"request_uri":   {uri},
+		},
+	}
 	page := m.browser.Open(m, sent.url())
 	code := r.code(m.parameters(m.signIn(page)))
 	m.userInfo(r.redeem(r.form(code)))

@@ -25,14 +25,18 @@ func (m *module) request(params ...string) request {
 
 // requestOf returns a request of a client. params are names and values of additional parameters.
 func (m *module) requestOf(c *harness.Client, params ...string) request {
-	r := request{m, c, url.Values{
-		"response_type": {m.kind},
-		"client_id":     {c.ID},
-		"redirect_uri":  {c.Redirect},
-		"scope":         {"openid"},
-		"state":         {rand.Text()},
-		"nonce":         {rand.Text()},
-	}}
+	r := request{
+		m:      m,
+		client: c,
+		Values: url.Values{
+			"response_type": {m.kind},
+			"client_id":     {c.ID},
+			"redirect_uri":  {c.Redirect},
+			"scope":         {"openid"},
+			"state":         {rand.Text()},
+			"nonce":         {rand.Text()},
+		},
+	}
 	if m.mode != "" {
 		r.Set("response_mode", m.mode)
 	}

@@ -42,7 +42,7 @@ func requestObject(m *module) {
 	// As in the suite, state, nonce and response_mode are only in the object. The response must use
 	// that mode.
 	whole := m.request()
-	bare := request{m, whole.client, maps.Clone(whole.Values)}
+	bare := request{m: m, client: whole.client, Values: maps.Clone(whole.Values)}
 	bare.Set("request", unsigned(m, whole))
 	for _, name := range []string{"state", "nonce", "response_mode"} {
 		bare.Del(name)

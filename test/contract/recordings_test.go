@@ -129,7 +129,7 @@ func TestRecordings(t *testing.T) {
 	w.who["login"] = login
 	for _, op := range w.operations("Recordings") {
 		t.Run(op.OperationID, func(t *testing.T) {
-			r := &recordingTest{w, op, subscriber, make(map[string]bool)}
+			r := &recordingTest{world: w, op: op, subscriber: subscriber, seen: make(map[string]bool)}
 			r.succeeds(t)
 			r.refuses(t)
 			r.hides(t)

@@ -130,7 +130,11 @@ func (w *world) operations(groups ...string) (all []operation) {
 	for path, item := range w.doc.Paths.Map() {
 		for method, op := range item.Operations() {
 			if slices.Contains(groups, w.tag[op.Tags[0]]) {
-				all = append(all, operation{op, method, openapitest.Prefixes(item)[0] + path})
+				all = append(all, operation{
+					Operation: op,
+					method:    method,
+					path:      openapitest.Prefixes(item)[0] + path,
+				})
 			}
 		}
 	}

@@ -24,7 +24,11 @@ func TestClockJumps(t *testing.T) {
 	type issue struct{ jwt, sat, refresh string }
 	issued := func() issue {
 		tokens, _ := c.SignIn(t, sub, "openid offline_access")
-		return issue{tokens.AccessToken, p.NewSAT(t, "ada").Token, tokens.RefreshToken}
+		return issue{
+			jwt:     tokens.AccessToken,
+			sat:     p.NewSAT(t, "ada").Token,
+			refresh: tokens.RefreshToken,
+		}
 	}
 	want := func(when string, i issue, jwt, sat int) {
 		t.Helper()

@@ -45,7 +45,7 @@ func newPusher(t *testing.T, p *harness.Project) pusher {
 	}
 	c := p.NewClient(t, "web", "--first-party", "--profile", "fapi2", "--auth-method", "private_key_jwt",
 		"--jwks", file, "--access-token", "jwt")
-	return pusher{c, signer, harness.NewHolder(t, p.Issuer())}
+	return pusher{Client: c, signer: signer, holder: harness.NewHolder(t, p.Issuer())}
 }
 
 // assertion returns a new assertion. It contains an iat only if iat is set, because some clients

@@ -19,7 +19,7 @@ type people struct {
 func newPeople(t *testing.T, n *harness.Nodes) people {
 	t.Helper()
 	p := n.NewProject(t)
-	return people{p, p.NewSAT(t, "alice"), p.NewSAT(t, "bob")}
+	return people{Project: p, alice: p.NewSAT(t, "alice"), bob: p.NewSAT(t, "bob")}
 }
 
 // phones returns a phone for alice at the first node, and one for bob at the second.

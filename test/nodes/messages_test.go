@@ -25,7 +25,7 @@ type writer struct {
 func newWriter(t *testing.T, p *harness.Project, node *harness.Server, name string) writer {
 	t.Helper()
 	sat := p.NewSAT(t, name)
-	return writer{sat, node, p.Address(t, sat.SubscriberID)}
+	return writer{SAT: sat, node: node, address: p.Address(t, sat.SubscriberID)}
 }
 
 // writes sends a message to an address.

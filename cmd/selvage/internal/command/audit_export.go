@@ -42,7 +42,11 @@ func (c auditCommands) exportAudit(ctx context.Context, a *app, cmd *cobra.Comma
 		enc := json.NewEncoder(c.Stdout)
 		enc.SetEscapeHTML(false)
 		return exportEvents(ctx, a, f, func(e exportedEvent) error {
-			return enc.Encode(exportedJSON{newEventJSON(e.Event), e.actor, e.target})
+			return enc.Encode(exportedJSON{
+				eventJSON:  newEventJSON(e.Event),
+				ActorName:  e.actor,
+				TargetName: e.target,
+			})
 		})
 	case "csv":
 		w := csv.NewWriter(c.Stdout)
@@ -102,5 +106,5 @@ func withNames(ctx context.Context, known *names.Lookup, e audit.Event) (exporte
 	if err != nil {
 		return exportedEvent{}, err
 	}
-	return exportedEvent{e, actor.String(), target.String()}, nil
+	return exportedEvent{Event: e, actor: actor.String(), target: target.String()}, nil
 }

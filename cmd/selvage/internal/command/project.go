@@ -22,7 +22,13 @@ var projectView = cli.View[fabric.Project]{
 			DarkLogo  string   `json:"dark_logo,omitempty"`
 			CreatedAt cli.Time `json:"created_at"`
 			UpdatedAt cli.Time `json:"updated_at"`
-		}{p, p.Logo, p.DarkLogo, cli.UTC(p.Created), cli.UTC(p.Updated)}
+		}{
+			Project:   p,
+			Logo:      p.Logo,
+			DarkLogo:  p.DarkLogo,
+			CreatedAt: cli.UTC(p.Created),
+			UpdatedAt: cli.UTC(p.Updated),
+		}
 	},
 	Facts: []cli.Fact[fabric.Project]{
 		{Name: "ID", Value: func(p fabric.Project) string { return p.ID }},

@@ -33,7 +33,7 @@ func (e certificates) sourceChecks() []check {
 			return []Finding{skippedf("off; the proxy in front of this server has its own certificate")}
 		}}}
 	}
-	served := check{"Certificates", "served", e.servedCertificate}
+	served := check{group: "Certificates", name: "served", look: e.servedCertificate}
 	switch {
 	case e.Config.TLS.Cert != "":
 		return []check{{"Certificates", "files", e.certificateFiles}, served}

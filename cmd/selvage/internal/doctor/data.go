@@ -30,17 +30,17 @@ func (e *Examination) dataChecks() []check {
 		{"Data", "backups", e.backups},
 	}
 	if e.Config.Media.Shared() {
-		return append(all, check{"Media", "bucket", e.bucket})
+		return append(all, check{group: "Media", name: "bucket", look: e.bucket})
 	}
 
 	all = append(all,
-		check{"Media", "directory", e.mediaDirectory},
-		check{"Media", "writing", media.writing},
+		check{group: "Media", name: "directory", look: e.mediaDirectory},
+		check{group: "Media", name: "writing", look: media.writing},
 	)
 	if !sameDevice(data.path, media.path) {
 		all = append(all,
-			check{"Media", "space", media.space},
-			check{"Media", "filesystem", media.filesystem},
+			check{group: "Media", name: "space", look: media.space},
+			check{group: "Media", name: "filesystem", look: media.filesystem},
 		)
 	}
 	return all

@@ -36,7 +36,8 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		}
 	}
 	if a.showsMailbox() {
-		m.mount(orNotFound(mailbox{a.Box, a.view, log}.Handler()), "/dev/mail", "/dev/mail/")
+		box := mailbox{box: a.Box, view: a.view, log: log}
+		m.mount(orNotFound(box.Handler()), "/dev/mail", "/dev/mail/")
 	}
 	if a.serves(config.Fabric) {
 		m.fabric()
