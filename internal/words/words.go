@@ -156,13 +156,9 @@ func Choose(wishes ...string) *Words {
 		}
 
 		asked, _, err := language.ParseAcceptLanguage(wish)
-		if err != nil { // a tag is malformed, so use the others in order
-			for part := range strings.SplitSeq(wish, ",") {
-				tag, _, _ := strings.Cut(part, ";")
-				asked = append(asked, language.Make(strings.TrimSpace(tag)))
-			}
+		if err != nil { // a part is malformed
+			asked = parseParts(wish)
 		}
-
 		for _, tag := range asked {
 			if w := In(tag.String()); w != nil {
 				return w
@@ -170,6 +166,21 @@ func Choose(wishes ...string) *Words {
 		}
 	}
 	return English()
+}
+
+// parseParts returns the tags in an Accept-Language header with malformed parts, in order. It uses what
+// can be read of each part. Like the library, it omits tags with the weight 0 (RFC 9110, section 12.5.4).
+func parseParts(header string) (asked []language.Tag) {
+	for part := range strings.SplitSeq(header, ",") {
+		tag, weight, _ := strings.Cut(part, ";")
+		name, value, _ := strings.Cut(weight, "=")
+		q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if strings.TrimSpace(name) == "q" && err == nil && q <= 0 {
+			continue
+		}
+		asked = append(asked, language.Make(strings.TrimSpace(tag)))
+	}
+	return asked
 }
 
 // Say returns a message. The parameter values contains alternating names and values, such as "App",

@@ -177,6 +177,11 @@ func TestChoose(t *testing.T) {
 		{[]string{"fr"}, "en"},
 		{[]string{"*"}, "en"},
 		{[]string{"x;;y", "de"}, "de"},
+		{[]string{"de;q=0,*"}, "en"},
+		{[]string{"de;q=0,x;;y"}, "en"}, // RFC 9110, section 12.5.4
+		{[]string{"x;;y,de; q=0.000"}, "en"},
+		{[]string{"x;;y,de;q=0.5"}, "de"},
+		{[]string{"x;;y,de;q=high"}, "de"},
 		{[]string{"xx,de,en"}, "de"},
 		{[]string{"xx,yy;q=0.4", "de"}, "de"},
 		{[]string{strings.Repeat("fr,", 500), "de"}, "de"},
