@@ -36,6 +36,17 @@ func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	return IDHint{Subject: c.Subject, ClientID: c.Audience, SessionID: c.SessionID}, true
 }
 
+// IsUnverifiable reports whether a token looks like an ID token of this issuer whose key was revoked or
+// deleted. Anyone can make such a token, so its content must not be used.
+func (ts *Tokens) IsUnverifiable(token string) bool {
+	payload, ok := ts.Ring.ReadLost(token, typID)
+	if !ok {
+		return false
+	}
+	var c idClaims
+	return json.Unmarshal(payload, &c) == nil && c.Issuer == ts.Issuer
+}
+
 // Open checks an access token of this issuer, sealed or JWT, and returns its content. If the token
 // is invalid or has another audience, Open returns problem.Unauthenticated.
 func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {

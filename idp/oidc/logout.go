@@ -127,24 +127,30 @@ func (req logoutRequest) endsConfirmed(login idp.Login) bool {
 }
 
 // parse returns the logout request with these parameters. It also sets the client and the language
-// with which the pages of r are shown.
+// with which the pages of r are shown. If the key of the hint was revoked or deleted, nothing in the hint
+// can be verified. parse then ignores the hint, so that the person is asked.
 func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err error) {
 	if checkParams(v) != nil {
 		return req, badLogout(badLogoutRequest, "a parameter is repeated, or is not text")
 	}
 
 	clientID := v.Get("client_id")
-	if raw := v.Get("id_token_hint"); raw != "" {
-		hint, ok := lo.Tokens.OpenIDHint(raw)
-		if !ok {
-			return req, badLogout(badLogoutRequest, "id_token_hint is not an ID token of this server")
-		}
-		if clientID != "" && clientID != hint.ClientID {
-			return req, badLogout(badLogoutRequest,
-				"client_id differs from that of id_token_hint, which is "+hint.ClientID)
-		}
+	req.redirectTo = v.Get("post_logout_redirect_uri")
+	req.state = v.Get("state")
+	raw := v.Get("id_token_hint")
+	hint, ok := lo.Tokens.OpenIDHint(raw)
+	switch {
+	case raw == "":
+	case ok && clientID != "" && clientID != hint.ClientID:
+		return req, badLogout(badLogoutRequest,
+			"client_id differs from that of id_token_hint, which is "+hint.ClientID)
+	case ok:
 		req.hint = hint
 		clientID = hint.ClientID
+	case !lo.Tokens.IsUnverifiable(raw):
+		return req, badLogout(badLogoutRequest, "id_token_hint is not an ID token of this server")
+	case clientID == "": // only the ignored hint names the app to return to
+		req.redirectTo, req.state = "", ""
 	}
 	if clientID != "" {
 		req.client, err = lo.Clients.Find(r.Context(), clientID)
@@ -163,8 +169,6 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 		presentationOf(r).locales = locales
 	}
 
-	req.redirectTo = v.Get("post_logout_redirect_uri")
-	req.state = v.Get("state")
 	if req.redirectTo != "" && req.client.ID == "" {
 		return req, badLogout(badLogoutApp, "post_logout_redirect_uri needs a client_id or an id_token_hint")
 	}

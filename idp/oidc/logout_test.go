@@ -2,6 +2,8 @@ package oidc_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -193,6 +195,49 @@ func TestLogoutRefuses(t *testing.T) {
 			t.Errorf("%s: a redirect to %v, want none", name, got.location)
 		}
 	}
+}
+
+// TestLogoutWithLostKey shows that a logout whose hint was signed with a revoked key asks the person. It
+// then redirects only to an app that client_id names, because the hint may be forged.
+func TestLogoutWithLostKey(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	b := w.newBrowser()
+	hint := text(w.redeem(c, b.code(c)).json(t)["id_token"])
+	var head struct{ Kid string }
+	raw, err := base64.RawURLEncoding.DecodeString(hint[:strings.IndexByte(hint, '.')])
+	must(t, err)
+	must(t, json.Unmarshal(raw, &head))
+	must(t, w.idp.Ring.Retire(t.Context(), head.Kid))
+
+	for _, tt := range []struct {
+		name         string
+		params       []string
+		wantRedirect string // "" means the page that says that the person is signed out
+	}{
+		{name: "only the hint", params: nil},
+		{name: "without client_id", params: []string{"post_logout_redirect_uri", goodbye, "state", "x"}},
+		{
+			name:         "with client_id",
+			params:       []string{"client_id", c.ID, "post_logout_redirect_uri", goodbye},
+			wantRedirect: goodbye,
+		},
+	} {
+		page := b.endSession(append(tt.params, "id_token_hint", hint)...)
+		wantPage(t, tt.name, page, "logout-confirm")
+		wantSignedIn(t, tt.name+", before the confirmation", b, c, true)
+		got := b.submit(page)
+		if tt.wantRedirect != "" {
+			wantRedirect(t, tt.name, got, tt.wantRedirect)
+		} else {
+			wantPage(t, tt.name, got, "logged-out")
+		}
+		wantSignedIn(t, tt.name+", after the confirmation", b, c, false)
+		b.code(c)
+	}
+
+	unregistered := b.endSession("client_id", c.ID, "id_token_hint", hint, "post_logout_redirect_uri", goodbye+"/x")
+	wantPage(t, "an unregistered URI", unregistered, "error-page")
 }
 
 // TestLogoutByPost shows that a logout by POST does not end the login itself. The response
