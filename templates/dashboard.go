@@ -38,6 +38,7 @@ type Frame struct {
 	Search         string      // URL of the search
 	FormToken      string      // sent back with each form
 	Notice         string      // what was just done
+	Unrepeatable   bool        // the page shows something only once, so it offers nothing that reloads it
 	Now            time.Time
 }
 

@@ -113,6 +113,8 @@ func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page,
 	switch p := p.(type) {
 	case templates.AccountPage:
 		o.View.Back = "" // the page has its own form, which also changes the language of the account
+	case templates.RecoveryCodes:
+		o.View.Back = "" // the codes are shown only once
 	case templates.Return:
 		o.View.Back = "" // the fields of its form are for the app
 	case templates.NewPassword:

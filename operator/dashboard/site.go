@@ -72,6 +72,7 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 		Frame: templates.Frame{Title: title, Words: v.words(), Theme: web.Theme(v.r), FormToken: a.formToken(v),
 			Now: a.Now()}, // rows may be newer than the request
 	}
+	p.Frame.Unrepeatable = isShownOnce(v, o.Status)
 	if v.operator.ID != "" {
 		o.Connect = []string{"'self'"} // for the search, which is on each page
 		if err := a.frame(v, &p.Frame); err != nil {
@@ -79,6 +80,13 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 		}
 	}
 	return templates.Write(v.w, p, o)
+}
+
+// isShownOnce reports whether the response to v with this status shows something that no other page shows.
+// This is so if a form succeeds without a redirect, for example to show a new secret, and if a form
+// contains a secret that the response shows again.
+func isShownOnce(v *visit, status int) bool {
+	return v.r.Method == http.MethodPost && (status == http.StatusOK || v.form.Get("secret") != "")
 }
 
 // An errorPage is the content of an error page.
