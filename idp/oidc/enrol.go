@@ -220,7 +220,8 @@ func (fp *factorPages) firstCodes(w http.ResponseWriter, r *http.Request, e enro
 	return fp.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI), Scripts: true})
 }
 
-// continueLogin serves POST /login/continue, which follows the page with the recovery codes.
+// continueLogin serves POST /login/continue, which follows the page with the recovery codes. If the login
+// has ended or become too old since the page was shown, the person must sign in again.
 func (fp *factorPages) continueLogin(w http.ResponseWriter, r *http.Request) error {
 	_, req, client, err := fp.requestForm(w, r)
 	if err != nil {
@@ -232,7 +233,7 @@ func (fp *factorPages) continueLogin(w http.ResponseWriter, r *http.Request) err
 	}
 	login, ok := live.answering(req)
 	if !ok || !req.Satisfied(login, fp.Now()) {
-		return errStale
+		return backToLogin(w, req)
 	}
 	return fp.flow.afterLogin(w, r, client, req, login)
 }

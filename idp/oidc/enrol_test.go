@@ -68,6 +68,26 @@ func TestEnrolDuringLogin(t *testing.T) {
 	}
 }
 
+// TestEnrolContinuesTooLate shows that a person who keeps reading the recovery codes for longer than
+// max_age signs in again, and that the request then continues.
+func TestEnrolContinuesTooLate(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.newBrowser()
+	b.code(c)
+	w.pass(time.Second)
+	page := b.authorize(request(c, "acr_values", "2", "max_age", "60"))
+	shown := shownSecret(t, page)
+	codes := b.form(page, "/login/enrol", "code", totpCode(w, shown))
+	w.pass(2 * time.Minute)
+
+	again := b.form(codes, "/login/continue")
+	wantText(t, "continuing too late", again, `id="login-submit"`)
+	factorPage := b.logIn(again, email, secret)
+	acr, amr := w.proven(c, b.form(factorPage, "/login/factor", "code", totpCode(w, shown)))
+	wantProven(t, "signing in again", acr, amr, "pwd", "otp", "mfa")
+}
+
 // shownSecret returns the secret for an authenticator app, as a page shows it.
 func shownSecret(t *testing.T, page reply) string {
 	t.Helper()
