@@ -52,7 +52,8 @@ type AuthRequest struct {
 func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
 
 // Satisfied reports whether a login can answer the request. The login must be recent enough, and
-// Means must return true.
+// Means must return true. A silent login that is older than the request is never recent enough for a
+// max_age, because the person may have signed in to the upstream provider long before.
 func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	if !a.Means(s) {
 		return false
@@ -61,7 +62,10 @@ func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	if old && (a.Has("login") || a.Has("select_account") && a.Chosen != s.ID) {
 		return false
 	}
-	return a.MaxAge == nil || !old || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
+	if a.MaxAge == nil || !old {
+		return true
+	}
+	return !s.Silent && now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
 }
 
 // Means reports whether a login belongs to a subscriber whom the request asks for by an

@@ -50,6 +50,32 @@ func TestUpstreamSilent(t *testing.T) {
 	}
 }
 
+// TestUpstreamSilentMaxAge shows that a login does not answer a later request with max_age if the provider
+// may only have recognized the browser, however recent the login is. The person signs in at the provider
+// again, which is told the max_age.
+func TestUpstreamSilentMaxAge(t *testing.T) {
+	fg := newForger(t)
+	f := federateWith(t, fg)
+	yesterday := func(claims map[string]any) { claims["auth_time"] = time.Now().Add(-24 * time.Hour).Unix() }
+	now := func(claims map[string]any) { claims["auth_time"] = time.Now().Unix() }
+	silent := request(f.site, "prompt", "none", "max_age", "3600")
+	b := f.newBrowser()
+
+	wantCode(t, "the first login", f.forgeIn(b, fg, yesterday))
+	f.pass(time.Second)
+	wantCode(t, "without max_age", b.authorize(request(f.site, "prompt", "none")))
+	wantAnswer(t, "a silent login with max_age", b.authorize(silent), "login_required")
+
+	sent := f.begin(b, "max_age", "3600")
+	if maxAge := sent.Get("max_age"); maxAge != "3600" {
+		t.Errorf("the request to the provider has the max_age %q, want 3600", maxAge)
+	}
+	fg.change = now
+	wantCode(t, "signing in to the provider", f.answer(b, fg, sent))
+	f.pass(time.Second)
+	wantAnswer(t, "a login with a sign-in, with max_age", b.authorize(silent), "")
+}
+
 // TestUpstreamSilentEnrol shows that a person cannot set up a second factor if the provider may
 // only have recognized the browser. The person must then sign in at the provider again. Otherwise,
 // the provider would only recognize the browser again.
