@@ -62,7 +62,13 @@ func TestDoubleClick(t *testing.T) {
 	wantStatus(t, "allowing access later", late, http.StatusBadRequest)
 
 	w.redeem(c, first.param("code"))
-	double(clickOn(t, b, b.get("/logout"), "/logout"), `src="https://app.example/bye`)
+	const frame = `src="https://app.example/bye` // without it, the app would not be signed out
+	double(clickOn(t, b, b.get("/logout"), "/logout"), frame)
+	for _, path := range []string{"/account/sessions/end", "/account/sessions/end-all"} {
+		b = w.newBrowser()
+		w.redeem(c, b.code(c))
+		double(clickOn(t, b, b.account(), path), frame)
+	}
 
 	b = w.newBrowser()
 	invitation := clickOn(t, b, b.get(w.invite("grace@example.com")), "/invite", "password", "granite-otter-nine")
