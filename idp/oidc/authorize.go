@@ -250,7 +250,7 @@ var (
 
 // suspend stores the request, bound to this browser, and redirects to the page at path.
 func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, path string) error {
-	req.Browser = session.Digest(f.cookies.Flow(w, r))
+	req.Browser = session.Digest(f.cookies.FlowFor(w, r, req.ID))
 	if err := f.Requests.Suspend(r.Context(), req); err != nil {
 		return f.respondError(w, r, c, req, err)
 	}

@@ -94,7 +94,7 @@ func (f *flow) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client
 	if err := f.Devices.SignIn(r.Context(), req, s); err != nil {
 		return stale(err)
 	}
-	f.dropAnswered(r, req)
+	f.dropAnswered(w, r, req)
 	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req)}, templates.Options{})
 }
 
@@ -102,13 +102,14 @@ func (f *flow) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	if err := f.Devices.Deny(r.Context(), req); err != nil {
 		return stale(err)
 	}
-	f.dropAnswered(r, req)
+	f.dropAnswered(w, r, req)
 	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req), Denied: true}, templates.Options{})
 }
 
 // dropAnswered deletes a device's request after it was answered. A failure does no harm, because
 // the request expires by itself and the device does not accept a second answer.
-func (f *flow) dropAnswered(r *http.Request, req idp.AuthRequest) {
+func (f *flow) dropAnswered(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) {
+	f.cookies.EndFlow(w, r, req.ID)
 	if err := f.Requests.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, f.log, err)
 	}

@@ -88,11 +88,13 @@ func (pg *pages) requestForm(w http.ResponseWriter, r *http.Request) (url.Values
 	if err != nil {
 		return nil, idp.AuthRequest{}, idp.Client{}, err
 	}
-	if form.Get("id") == "" || pg.cookies.FlowOf(r) == "" {
+	id := form.Get("id")
+	mark := pg.cookies.FlowOfRequest(r, id)
+	if id == "" || mark == "" {
 		return nil, idp.AuthRequest{}, idp.Client{}, errForm
 	}
 
-	req, c, err := pg.Requests.Resume(r.Context(), form.Get("id"), pg.cookies.FlowOf(r))
+	req, c, err := pg.Requests.Resume(r.Context(), id, mark)
 	if errors.Is(err, problem.Forbidden) {
 		err = errForm
 	}

@@ -158,7 +158,8 @@ func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 // drop ends a suspended request. Of several concurrent answers to a request, one succeeds, and the
 // others get errStale.
 func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
-	f.forgetStart(w, r)
+	f.forgetStart(w, r, req.ID)
+	f.cookies.EndFlow(w, r, req.ID)
 	err := f.Requests.Drop(r.Context(), req)
 	if errors.Is(err, problem.NotFound) {
 		return errStale
@@ -169,7 +170,7 @@ func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest)
 // resume returns the suspended request with this ID, and its client. If the request no longer
 // exists, it returns errRequestGone. If another browser began the request, it returns errStale.
 func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
-	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
+	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOfRequest(r, id))
 	switch {
 	case errors.Is(err, problem.NotFound):
 		err = errRequestGone

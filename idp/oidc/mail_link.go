@@ -224,7 +224,7 @@ func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, erro
 		return nil, nil
 	}
 
-	req, c, err := lp.Requests.Resume(r.Context(), l.Request, lp.cookies.FlowOf(r))
+	req, c, err := lp.Requests.Resume(r.Context(), l.Request, lp.cookies.FlowOfRequest(r, l.Request))
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) { // forbidden: another browser began it
 		return nil, nil
 	}

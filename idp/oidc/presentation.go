@@ -137,7 +137,7 @@ func (pg *pages) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 // setRequestLanguage changes the language of an authorization request of this browser, if the
 // request has not ended.
 func (pg *pages) setRequestLanguage(r *http.Request, id, language string) error {
-	req, _, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
+	req, _, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOfRequest(r, id))
 	if err != nil {
 		return nil // the page will show the error
 	}

@@ -106,7 +106,7 @@ func (rp *registrationPages) registrationSent(w http.ResponseWriter, r *http.Req
 // waiting returns the request in which a link was requested. If the request has ended, or another
 // browser began it, waiting returns a zero request.
 func (rp *registrationPages) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client, error) {
-	req, c, err := rp.Requests.Resume(r.Context(), l.Request, rp.cookies.FlowOf(r))
+	req, c, err := rp.Requests.Resume(r.Context(), l.Request, rp.cookies.FlowOfRequest(r, l.Request))
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
 		return idp.AuthRequest{}, idp.Client{}, nil
 	}

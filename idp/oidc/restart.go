@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,10 +16,13 @@ import (
 // that was typed. This is as safe as a reload of the app, because the request is fully checked
 // again.
 
-// restartCookie stores the browser's latest request: its id, start time and URL.
+// restartCookie stores the browser's latest requests, one for each tab in which a person signs in. Each
+// consists of an id, a start time and a URL. The newest comes first.
 const restartCookie = "selvage-again"
 
 const (
+	betweenStarts = "~"
+	maxStarts     = 3000             // maximum length of the cookie; the oldest requests are dropped
 	maxStart      = 1500             // longer URLs are not stored
 	restartWithin = 24 * time.Hour   // after this, the app has also forgotten its request
 	restartAfter  = 10 * time.Second // if the request is gone sooner, restarting would not help
@@ -35,13 +39,28 @@ func (pg *pages) rememberStart(w http.ResponseWriter, r *http.Request, id string
 	}
 	began := strconv.FormatInt(pg.Now().Unix(), 10)
 	encoded := base64.RawURLEncoding.EncodeToString([]byte(start))
-	pg.cookies.Set(w, r, restartCookie, id+"."+began+"."+encoded)
+	kept := id + "." + began + "." + encoded
+	for _, other := range pg.starts(r) {
+		if len(kept)+len(betweenStarts)+len(other) > maxStarts {
+			break
+		}
+		kept += betweenStarts + other
+	}
+	pg.cookies.Set(w, r, restartCookie, kept)
 }
 
-// forgetStart clears restartCookie, so that an answered request is not started over.
-func (pg *pages) forgetStart(w http.ResponseWriter, r *http.Request) {
-	if pg.cookies.Read(r, restartCookie) != "" {
-		pg.cookies.Set(w, r, restartCookie, "")
+// starts returns the requests in restartCookie.
+func (pg *pages) starts(r *http.Request) []string {
+	isBetween := func(c rune) bool { return string(c) == betweenStarts }
+	return strings.FieldsFunc(pg.cookies.Read(r, restartCookie), isBetween)
+}
+
+// forgetStart removes a request from restartCookie, so that an answered request is not started over.
+func (pg *pages) forgetStart(w http.ResponseWriter, r *http.Request, id string) {
+	all := pg.starts(r)
+	isOf := func(start string) bool { return strings.HasPrefix(start, id+".") }
+	if kept := slices.DeleteFunc(slices.Clone(all), isOf); len(kept) < len(all) {
+		pg.cookies.Set(w, r, restartCookie, strings.Join(kept, betweenStarts))
 	}
 }
 
@@ -53,8 +72,13 @@ func begins(address string) bool {
 
 // startOf returns the URL at which r's browser started the request with this id, or "".
 func (pg *pages) startOf(r *http.Request, id string) string {
-	kept := strings.SplitN(pg.cookies.Read(r, restartCookie), ".", 3)
-	if len(kept) != 3 || id == "" || kept[0] != id {
+	all := pg.starts(r)
+	i := slices.IndexFunc(all, func(start string) bool { return strings.HasPrefix(start, id+".") })
+	if i < 0 || id == "" {
+		return ""
+	}
+	kept := strings.SplitN(all[i], ".", 3)
+	if len(kept) != 3 {
 		return ""
 	}
 	began, err := strconv.ParseInt(kept[1], 10, 64)
@@ -94,7 +118,7 @@ func (pg *pages) restart(w http.ResponseWriter, r *http.Request, err error) bool
 	q.Set(restartParam, "1")
 	u.RawQuery = q.Encode()
 
-	pg.forgetStart(w, r)
+	pg.forgetStart(w, r, id)
 	seeOther(w, u.String())
 	return true
 }

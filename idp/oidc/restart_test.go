@@ -3,6 +3,7 @@ package oidc_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 )
@@ -45,6 +46,60 @@ func TestBeginAgain(t *testing.T) {
 	wantStatus(t, "a request that was already answered", late, http.StatusBadRequest)
 	if late.location != nil {
 		t.Errorf("a request that was already answered redirects to %v, want a page", late.location)
+	}
+}
+
+// TestBeginAgainInTwoTabs shows that each tab starts its own request over if both requests have expired.
+func TestBeginAgainInTwoTabs(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.newBrowser()
+	pages := map[string]reply{}
+	for _, tab := range []string{"first", "second"} {
+		pages[tab] = b.authorize(request(c, "state", tab, "prompt", "login"))
+	}
+	w.empty()
+	w.pass(time.Minute)
+	for tab, page := range pages {
+		again := b.logIn(page, email, secret)
+		wantText(t, "the "+tab+" tab", again, `id="login-again"`)
+		done := b.logIn(again, email, secret)
+		wantCode(t, "the "+tab+" tab", done)
+		wantParam(t, "the "+tab+" tab", done, "state", tab)
+	}
+}
+
+// TestTwoFirstTabs shows that both tabs finish their requests if a browser without cookies sends both
+// requests at the same time, as it does when it opens its tabs again. The cookies of the second response
+// then replace those of the first. Another browser cannot continue either request.
+func TestTwoFirstTabs(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b, other := w.newBrowser(), w.newBrowser()
+	home, err := url.Parse(w.url)
+	must(t, err)
+
+	tabs := []string{"first", "second"}
+	locations := map[string]string{}
+	for _, tab := range tabs {
+		fresh := w.newBrowser()
+		fresh.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		begun := fresh.authorize(request(c, "state", tab, "prompt", "login"))
+		wantStatus(t, "the "+tab+" request", begun, http.StatusSeeOther)
+		locations[tab] = begun.header.Get("Location")
+		b.http.Jar.SetCookies(home, fresh.http.Jar.Cookies(home))
+	}
+
+	for _, tab := range tabs {
+		wantStatus(t, "the "+tab+" page in another browser", other.get(locations[tab]), http.StatusBadRequest)
+		done := b.logIn(b.get(locations[tab]), email, secret)
+		wantCode(t, "the "+tab+" tab", done)
+		wantParam(t, "the "+tab+" tab", done, "state", tab)
+	}
+	for _, cookie := range b.http.Jar.Cookies(home) {
+		if strings.HasPrefix(cookie.Name, "selvage-flow-") {
+			t.Errorf("after both requests, the browser still has the cookie %s", cookie.Name)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/selvage/selvage/internal/session"
 )
 
 // Cookies names cookies and sets their attributes. Over TLS, names begin with __Host- (RFC 6265bis,
@@ -77,12 +79,45 @@ func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 }
 
 // FlowOf returns the browser's mark, or "" if it has none.
-func (c Cookies) FlowOf(r *http.Request) string {
-	if mark := c.Read(r, flowCookie); len(mark) == len(rand.Text()) {
+func (c Cookies) FlowOf(r *http.Request) string { return c.readFlow(r, flowCookie) }
+
+func (c Cookies) readFlow(r *http.Request, name string) string {
+	if mark := c.Read(r, name); len(mark) == len(rand.Text()) {
 		return mark
 	}
 	return ""
 }
+
+// FlowFor returns the mark that identifies the browser during the authorization request with this id. If
+// the browser has none, FlowFor sets a new mark, and also stores it for this request alone. Otherwise, if
+// a browser's first two requests came at the same time, the mark of the second would replace that of the
+// first, and the first request could not continue.
+func (c Cookies) FlowFor(w http.ResponseWriter, r *http.Request, request string) string {
+	if mark := c.FlowOfRequest(r, request); mark != "" {
+		return mark
+	}
+	mark := c.Flow(w, r)
+	c.Set(w, r, flowOfRequest(request), mark)
+	return mark
+}
+
+// FlowOfRequest returns the browser's mark for an authorization request, or "" if it has none.
+func (c Cookies) FlowOfRequest(r *http.Request, request string) string {
+	if mark := c.readFlow(r, flowOfRequest(request)); mark != "" {
+		return mark
+	}
+	return c.FlowOf(r)
+}
+
+// EndFlow deletes the mark that FlowFor has stored for an authorization request alone.
+func (c Cookies) EndFlow(w http.ResponseWriter, r *http.Request, request string) {
+	if name := flowOfRequest(request); c.Read(r, name) != "" {
+		c.Set(w, r, name, "")
+	}
+}
+
+// flowOfRequest returns the name of the cookie with the mark for an authorization request alone.
+func flowOfRequest(request string) string { return flowCookie + "-" + session.Digest(request)[:16] }
 
 // deviceCookie identifies a known device, even long after its user signed out.
 const deviceCookie = "selvage-device"
