@@ -91,13 +91,14 @@ func (rp *registrationPages) askRegistration(w http.ResponseWriter, r *http.Requ
 	return rp.registrationSent(w, r)
 }
 
-// registrationSent shows that an email is on its way. The page is the same for every address.
+// registrationSent shows that an email is on its way. Apart from the address, which the person has typed,
+// the page is the same for every address.
 func (rp *registrationPages) registrationSent(w http.ResponseWriter, r *http.Request) error {
 	say := rp.words(r)
 	notice := templates.Notice{
 		ID:      "mail-sent",
 		Title:   say.Say("forgot.sent"),
-		Text:    []string{say.Say("register.sent-text"), say.Say("register.sent-link")},
+		Text:    []string{say.Say("register.sent-text", "Email", sentTo(r)), say.Say("register.sent-link")},
 		Mailbox: rp.mailbox,
 	}
 	return rp.write(w, r, notice, templates.Options{})
