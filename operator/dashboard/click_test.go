@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,28 @@ func (b browser) clicks(page, path string, form url.Values) (first, second answe
 	form.Set("form", b.token(page))
 	first = b.copied().send(b.request("POST", path, form))
 	return first, b.send(b.request("POST", path, form))
+}
+
+// TestDoubleClickOnDelete shows that the second request of a double click on a form that deletes
+// something leads to the list, even if the first one is done. This includes the form that deletes the
+// project in the path.
+func TestDoubleClickOnDelete(t *testing.T) {
+	w := newWorld(t)
+	room := w.room("lobby")
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID
+	for _, tt := range []struct{ page, action, name, want string }{
+		{base + "/resources/" + room.ID, "/delete", "lobby", base + "/resources?done=resourcedeleted"},
+		{base + "/settings", "/delete", w.one.Name, "/dashboard/projects?done=projectdeleted"},
+	} {
+		action := strings.TrimSuffix(tt.page, "/settings") + tt.action
+		first, second := b.clicks(tt.page, action, url.Values{"confirm": {tt.name}})
+		first.leadsTo(t, tt.want)
+		second.leadsTo(t, tt.want)
+		w.pass(afterwards)
+		form := url.Values{"confirm": {tt.name}, "form": {b.token("/dashboard/projects")}}
+		b.send(b.request("POST", action, form)).wantStatus(t, http.StatusNotFound)
+	}
 }
 
 // TestDoubleClickOnEntry shows that a double click on a form that replaces the session gets the

@@ -13,7 +13,7 @@ import (
 )
 
 // serve runs the handler of a route. A form that creates or sends something is handled once. A form
-// that replaces the session is handled once if a double click sends it twice.
+// that replaces the session or deletes something is handled once if a double click sends it twice.
 func (a *site) serve(v *visit) error {
 	handle := func(w http.ResponseWriter, r *http.Request) (bool, error) {
 		v.w, v.r = w, r
@@ -23,7 +23,7 @@ func (a *site) serve(v *visit) error {
 		return !v.preview, nil
 	}
 	switch {
-	case v.route.enters:
+	case v.route.enters, v.route.ends:
 		return a.clicks.Serve(v.w, v.r, once.Form{ID: clickID(v), Handle: handle})
 	case !v.route.once:
 		return v.route.serve(v)
@@ -49,17 +49,24 @@ func (v *visit) submissionID() string {
 }
 
 // clickID identifies a form that this browser sends. Both requests of a double click have the same
-// cookies, because the browser has dropped the first response.
+// cookies, because the browser has dropped the first response. The id of a form that deletes something
+// does not contain the cookies: its token belongs to the session, and the first response may have set
+// a cookie.
 func clickID(v *visit) string {
+	if v.route.ends {
+		return v.submissionID()
+	}
 	return v.submissionID() + "\n" + strings.Join(v.r.Header.Values("Cookie"), "\n")
 }
 
 // refuse responds to a request that may not use its route. This may be the second request of a double
-// click, if the first one has replaced the session in which both were sent. In this case, refuse sends
-// the response to the first one again. Otherwise, the browser would show the login page instead, and
-// recovery codes would be lost.
+// click, if the first one has replaced the session in which both were sent, or has deleted the project. In
+// this case, refuse sends the response to the first one again. Otherwise, the browser would show the login
+// page or an error instead, and recovery codes would be lost.
 func (a *site) refuse(v *visit, err error) {
-	if v.route.enters && (errors.Is(err, errSignIn) || errors.Is(err, errForm)) {
+	replaced := v.route.enters && (errors.Is(err, errSignIn) || errors.Is(err, errForm))
+	deleted := v.route.ends && errors.Is(err, problem.NotFound)
+	if replaced || deleted {
 		ok, failed := a.clicks.Replay(v.w, v.r, clickID(v))
 		if ok {
 			return

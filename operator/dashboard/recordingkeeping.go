@@ -28,7 +28,7 @@ func (a *recordingPages) keepingRoutes() []route {
 			serve: a.listRules, nav: "Retention", group: recorded},
 		{pattern: "POST /dashboard/projects/{project}/retention", may: operator.Write, serve: a.addRule, once: true},
 		{pattern: "POST /dashboard/projects/{project}/retention/{id}/remove", may: operator.Write,
-			serve: a.removeRule},
+			serve: a.removeRule, ends: true},
 	}
 }
 

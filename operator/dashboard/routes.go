@@ -22,6 +22,7 @@ type route struct {
 	group   navGroup
 	once    bool  // the form makes or sends something; see site.serve
 	enters  bool  // the form begins or replaces the session; see site.serve
+	ends    bool  // the form deletes or ends something; see site.serve
 	fresh   bool  // the operator must have confirmed their identity recently
 	large   bool  // the form may contain a document
 	upload  int64 // maximum size of the file at the end of the form, in bytes; 0 if the form has no file
@@ -100,7 +101,7 @@ func (a *projectPages) routes() []route {
 			nav: "Project settings", group: project},
 		{pattern: "POST /dashboard/projects/{project}/settings", may: operator.Write, serve: a.renameProject},
 		{pattern: "POST /dashboard/projects/{project}/delete", may: operator.DeleteProject,
-			serve: a.deleteProject, fresh: true},
+			serve: a.deleteProject, fresh: true, ends: true},
 		{pattern: "GET /dashboard/projects", may: signedIn,
 			serve: a.listProjects, nav: "Projects", group: installation},
 		{pattern: "POST /dashboard/projects", may: operator.MakeProject, serve: a.createProject, once: true},
@@ -142,7 +143,7 @@ func (a *resourcePages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/password", may: operator.Write,
 			serve: a.makePassword, once: true},
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/delete", may: operator.Write,
-			serve: a.deleteResource},
+			serve: a.deleteResource, ends: true},
 		{pattern: "GET /dashboard/projects/{project}/addresses", may: operator.Read,
 			serve: a.listAddresses, nav: "Addresses", group: calling},
 	}
@@ -182,17 +183,17 @@ func (a *subscriberPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/invite/link", may: operator.Write,
 			serve: a.handOverInvitation, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/invite/withdraw", may: operator.Write,
-			serve: a.withdrawInvitation},
+			serve: a.withdrawInvitation, ends: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/unlock", may: operator.Write,
 			serve: a.unlockSubscriber},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/factors/remove", may: operator.Write,
-			serve: a.removeSubscriberFactor, fresh: true},
+			serve: a.removeSubscriberFactor, fresh: true, ends: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/apps/revoke", may: operator.Write,
-			serve: a.revokeApp},
+			serve: a.revokeApp, ends: true},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/{id}/export", may: operator.Write,
 			serve: a.exportSubscriber, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/delete", may: operator.Write,
-			serve: a.deleteSubscriber, fresh: true},
+			serve: a.deleteSubscriber, fresh: true, ends: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/erase", may: operator.Write,
 			serve: a.eraseDeleted, fresh: true, once: true},
 	}
@@ -236,7 +237,7 @@ func (a *recordingPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/recordings/filters/{id}/rename", may: operator.Read,
 			serve: a.renameFilter},
 		{pattern: "POST /dashboard/projects/{project}/recordings/filters/{id}/remove", may: operator.Read,
-			serve: a.removeFilter},
+			serve: a.removeFilter, ends: true},
 		{pattern: "GET /dashboard/projects/{project}/recordings/live", may: operator.Read,
 			serve: a.followRecordings},
 		{pattern: "GET /dashboard/projects/{project}/recordings/upload", may: operator.Write,
@@ -244,7 +245,7 @@ func (a *recordingPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/recordings/{sid}", may: operator.Read,
 			serve: a.showRecording},
 		{pattern: "POST /dashboard/projects/{project}/recordings/{sid}/delete", may: operator.Write,
-			serve: a.deleteRecording},
+			serve: a.deleteRecording, ends: true},
 	}
 }
 
@@ -279,9 +280,9 @@ func (a *keyPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/rotate", may: operator.Write,
 			serve: a.rotateKey, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/old-secret", may: operator.Write,
-			serve: a.endOldKeySecret},
+			serve: a.endOldKeySecret, ends: true},
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/revoke", may: operator.Write,
-			serve: a.revokeKey},
+			serve: a.revokeKey, ends: true},
 	}
 }
 
@@ -292,7 +293,7 @@ func (a *ingestKeyPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/ingest-keys", may: operator.Write,
 			serve: a.createIngestKey, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/ingest-keys/{id}/revoke", may: operator.Write,
-			serve: a.revokeIngestKey},
+			serve: a.revokeIngestKey, ends: true},
 	}
 }
 
@@ -314,9 +315,9 @@ func (a *clientPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/rotate", may: operator.Write,
 			serve: a.rotateClient, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/old-secret", may: operator.Write,
-			serve: a.endOldSecret},
+			serve: a.endOldSecret, ends: true},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write,
-			serve: a.deleteClient},
+			serve: a.deleteClient, ends: true},
 	}
 }
 
@@ -327,7 +328,7 @@ func (a *registrationTokenPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/registration-tokens", may: operator.Write,
 			serve: a.createRegistrationToken, fresh: true, once: true},
 		{pattern: "POST /dashboard/projects/{project}/registration-tokens/{id}/revoke", may: operator.Write,
-			serve: a.revokeRegistrationToken},
+			serve: a.revokeRegistrationToken, ends: true},
 	}
 }
 

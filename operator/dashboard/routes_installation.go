@@ -18,7 +18,7 @@ func (a *operatorPages) routes() []route {
 		{pattern: "POST /dashboard/operators/invitations/{id}/renew", may: operator.KeepOperators,
 			serve: a.renewInvitation, fresh: true, once: true},
 		{pattern: "POST /dashboard/operators/invitations/{id}/withdraw", may: operator.KeepOperators,
-			serve: a.withdrawInvitation},
+			serve: a.withdrawInvitation, ends: true},
 
 		{pattern: "GET /dashboard/operators/{id}", may: operator.KeepOperators, serve: a.showOperator},
 		{pattern: "POST /dashboard/operators/{id}/role", may: operator.KeepOperators,
@@ -32,7 +32,7 @@ func (a *operatorPages) routes() []route {
 		{pattern: "POST /dashboard/operators/{id}/revoke", may: operator.KeepOperators,
 			serve: a.revokeSecrets, fresh: true},
 		{pattern: "POST /dashboard/operators/{id}/delete", may: operator.KeepOperators,
-			serve: a.deleteOperator, fresh: true},
+			serve: a.deleteOperator, fresh: true, ends: true},
 	}
 }
 
@@ -78,8 +78,9 @@ func (a *accountPages) routes() []route {
 		{pattern: "POST /dashboard/account/passkeys/rename", may: signedIn,
 			serve: a.renamePasskey, fresh: true},
 		{pattern: "POST /dashboard/account/codes", may: signedIn, serve: a.newCodes, fresh: true, once: true},
-		{pattern: "POST /dashboard/account/factors/remove", may: signedIn, serve: a.removeFactor, fresh: true},
-		{pattern: "POST /dashboard/account/sessions/revoke", may: signedIn, serve: a.revokeSession},
+		{pattern: "POST /dashboard/account/factors/remove", may: signedIn,
+			serve: a.removeFactor, fresh: true, ends: true},
+		{pattern: "POST /dashboard/account/sessions/revoke", may: signedIn, serve: a.revokeSession, ends: true},
 	}
 }
 

@@ -217,6 +217,7 @@ func (a *upstreamPages) routes() []route {
 		{pattern: "GET " + upstreams + "/new", may: operator.Write, serve: a.newUpstream, fresh: true},
 		{pattern: "GET " + upstreams + "/{id}", may: operator.Write, serve: a.showUpstream, fresh: true},
 		{pattern: "POST " + upstreams + "/{id}", may: operator.Write, serve: a.changeUpstream, fresh: true},
-		{pattern: "POST " + upstreams + "/{id}/delete", may: operator.Write, serve: a.deleteUpstream, fresh: true},
+		{pattern: "POST " + upstreams + "/{id}/delete", may: operator.Write,
+			serve: a.deleteUpstream, fresh: true, ends: true},
 	}
 }

@@ -316,7 +316,7 @@ func (a *webhookPages) routes() []route {
 		{pattern: "POST " + webhooks + "/{id}/edit", may: operator.Write, serve: a.changeWebhook},
 		{pattern: "POST " + webhooks + "/{id}/test", may: operator.Write, serve: a.testWebhook, once: true},
 		{pattern: "POST " + webhooks + "/{id}/redeliver", may: operator.Write, serve: a.redeliverDead, once: true},
-		{pattern: "POST " + webhooks + "/{id}/delete", may: operator.Write, serve: a.deleteWebhook},
+		{pattern: "POST " + webhooks + "/{id}/delete", may: operator.Write, serve: a.deleteWebhook, ends: true},
 		{pattern: "GET " + webhooks + "/{id}/deliveries/{delivery}", may: operator.Read, serve: a.showDelivery},
 		{pattern: "GET " + webhooks + "/{id}/deliveries/{delivery}/live", may: operator.Read,
 			serve: a.followDelivery},
