@@ -26,7 +26,8 @@ type Projects struct {
 type ProjectStore interface {
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)
-	ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error)
+	// ListProjects lists the projects whose name contains each word of text, or whose id is text.
+	ListProjects(ctx context.Context, text string, q page.Query) (page.Page[Project], error)
 	// FindRegistrar returns a project in which clients can register themselves. It prefers the open
 	// project. If no project permits this, it returns problem.NotFound.
 	FindRegistrar(ctx context.Context) (Project, error)
@@ -217,7 +218,12 @@ func (ps *Projects) Find(ctx context.Context, id string) (Project, error) {
 
 // List returns a page of all projects.
 func (ps *Projects) List(ctx context.Context, q page.Query) (page.Page[Project], error) {
-	return ps.store.ListProjects(ctx, q)
+	return ps.store.ListProjects(ctx, "", q)
+}
+
+// Search returns a page of the projects whose name contains each word of text, or whose id is text.
+func (ps *Projects) Search(ctx context.Context, text string, q page.Query) (page.Page[Project], error) {
+	return ps.store.ListProjects(ctx, text, q)
 }
 
 // Update changes a project.

@@ -108,7 +108,7 @@ func TestAuditFailsClosed(t *testing.T) {
 					t.Error("Record succeeded")
 				}
 
-				projects, err := s.ListProjects(t.Context(), page.Query{Size: 50})
+				projects, err := s.ListProjects(t.Context(), "", page.Query{Size: 50})
 				if err != nil || len(projects.Items) < 5 {
 					t.Errorf("ListProjects = %d, %v, want at least 5", len(projects.Items), err)
 				}

@@ -17,7 +17,7 @@ func TestDeclared(t *testing.T) { EachDatabase(t, testDeclared) }
 func testDeclared(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx := t.Context()
-	projects, err := s.ListProjects(ctx, page.Query{Size: 1})
+	projects, err := s.ListProjects(ctx, "", page.Query{Size: 1})
 	if err != nil || len(projects.Items) == 0 {
 		t.Fatalf("ListProjects = %v, %v, want one", projects, err)
 	}

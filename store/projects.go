@@ -57,9 +57,16 @@ func (s *Projects) FindProject(ctx context.Context, id string) (fabric.Project, 
 	return projectTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// ListProjects returns a page of all projects.
-func (s *Projects) ListProjects(ctx context.Context, q page.Query) (page.Page[fabric.Project], error) {
+// ListProjects returns a page of the projects whose name contains each word of text, or whose id is text.
+func (s *Projects) ListProjects(
+	ctx context.Context, text string, q page.Query,
+) (page.Page[fabric.Project], error) {
 	l := projectTable.listing(q.From)
+	for _, c := range containing(`name`, text) {
+		c.condition = `(` + c.condition + ` OR id = $%[2]d)`
+		c.args = append(c.args, strings.ToLower(text))
+		l.checks = append(l.checks, c)
+	}
 	return l.page(ctx, s.read(), q)
 }
 

@@ -19,17 +19,23 @@ const maxProjects = 200
 // projectsOf returns the projects in which the operator has a role, sorted by name. If the operator has
 // a role in the installation, it returns at most maxProjects.
 func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
-	found, err := a.projectsFrom(v, "")
+	found, err := a.searchProjects(v, "", page.Query{Size: maxProjects})
 	return found.Items, err
 }
 
-// projectsFrom returns a page of the projects in which the operator has a role. The projects of a page
-// are sorted by name. from is the id of the first project of the page, or "".
-func (a *site) projectsFrom(v *visit, from string) (found page.Page[fabric.Project], err error) {
+// searchProjects returns a page of the projects in which the operator has a role, and whose name contains
+// each word of text or whose id is text. The projects of a page are sorted by name. If the operator has no
+// role in the installation, it returns all projects on one page.
+func (a *site) searchProjects(
+	v *visit, text string, q page.Query,
+) (found page.Page[fabric.Project], err error) {
 	if v.operator.Sees("") {
-		found, err = a.Fabric.Projects.List(v.r.Context(), page.Query{Size: maxProjects, From: from})
+		found, err = a.Fabric.Projects.Search(v.r.Context(), text, q)
 	} else {
 		found.Items, err = a.projectsOfRoles(v, v.operator.Roles)
+		found.Items = slices.DeleteFunc(found.Items, func(p fabric.Project) bool {
+			return !matches(p.Name, text) && p.ID != strings.ToLower(text)
+		})
 	}
 	if err != nil {
 		return page.Page[fabric.Project]{}, err
@@ -81,9 +87,17 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 		return err
 	}
 
+	current, err := a.current(v, projects)
+	if err != nil {
+		return err
+	}
+	projects, err = a.addProjects(v, projects, operator.Membership{ProjectID: current.ID})
+	if err != nil {
+		return err
+	}
+
 	f.Operator = v.operator.Title()
 	f.Notice = a.notice(v, f.Title)
-	current := a.current(v, projects)
 	if v.project.ID != "" && a.cookies.Read(v.r, projectCookie) != current.ID {
 		a.cookies.Set(v.w, v.r, projectCookie, current.ID)
 	}
@@ -106,9 +120,9 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 }
 
 // current returns the project of the page, or else the project that the operator visited last.
-func (a *site) current(v *visit, projects []fabric.Project) fabric.Project {
+func (a *site) current(v *visit, projects []fabric.Project) (fabric.Project, error) {
 	if v.project.ID != "" {
-		return v.project
+		return v.project, nil
 	}
 	return a.lastProject(v, projects)
 }
@@ -226,18 +240,28 @@ func isWithin(path, base string, alone bool) bool {
 	return path == base || !alone && strings.HasPrefix(path, base+"/")
 }
 
-// lastProject returns the project that the operator visited last, or else the first project.
-func (a *site) lastProject(v *visit, projects []fabric.Project) fabric.Project {
+// lastProject returns the project that the operator visited last, or else the first of projects. The last
+// one may be missing from projects if there are more than maxProjects.
+func (a *site) lastProject(v *visit, projects []fabric.Project) (fabric.Project, error) {
 	lastID := a.cookies.Read(v.r, projectCookie)
-	for _, p := range projects {
+	known := projects
+	if v.operator.Sees("") {
+		var err error
+		known, err = a.addProjects(v, projects, operator.Membership{ProjectID: lastID})
+		if err != nil {
+			return fabric.Project{}, err
+		}
+	}
+
+	for _, p := range known {
 		if p.ID == lastID {
-			return p
+			return p, nil
 		}
 	}
 	if len(projects) == 0 {
-		return fabric.Project{}
+		return fabric.Project{}, nil
 	}
-	return projects[0]
+	return projects[0], nil
 }
 
 // front serves GET /dashboard. It redirects to the home page of a project.
@@ -246,7 +270,11 @@ func (a *projectPages) front(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if p := a.lastProject(v, projects); p.ID != "" {
+	p, err := a.lastProject(v, projects)
+	if err != nil {
+		return err
+	}
+	if p.ID != "" {
 		return v.redirect(Prefix + "/projects/" + p.ID)
 	}
 	return v.redirect(Prefix + "/projects")

@@ -57,12 +57,12 @@ func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (rows
 // An inviteForm is the content of the page that invites an operator: the form or, once the
 // invitation exists, its link.
 type inviteForm struct {
-	Email    string
-	Roles    []choice
-	Projects []choice
-	Link     string // "" until the link is created
-	Renewed  bool   // the link replaces a previous one
-	Faults   faults
+	Email   string
+	Roles   []choice
+	Link    string // "" until the link is created
+	Renewed bool   // the link replaces a previous one
+	Faults  faults
+	projectChoice
 }
 
 // showInvite serves GET /dashboard/operators/invite. The form's default is the weakest useful role:
@@ -72,18 +72,22 @@ func (a *operatorPages) showInvite(v *visit) error {
 	if err != nil {
 		return err
 	}
-	weakest := operator.Membership{Role: operator.Viewer, ProjectID: a.lastProject(v, projects).ID}
+	last, err := a.lastProject(v, projects)
+	if err != nil {
+		return err
+	}
+	weakest := operator.Membership{Role: operator.Viewer, ProjectID: last.ID}
 	return a.showInviteForm(v, http.StatusOK, inviteForm{}, weakest)
 }
 
 // showInviteForm shows a form with the given role selected.
 func (a *operatorPages) showInviteForm(v *visit, status int, p inviteForm, m operator.Membership) error {
-	projects, err := a.projectChoices(v, m.ProjectID)
+	var err error
+	p.projectChoice, err = a.projectChoices(v, m.ProjectID)
 	if err != nil {
 		return err
 	}
 	p.Roles = roleChoices(string(m.Role))
-	p.Projects = projects
 	return a.page(v, status, "Invite an operator", "operator_invite", p)
 }
 
@@ -96,7 +100,16 @@ func (a *operatorPages) invite(v *visit) error {
 		p.Faults = faultAt("email", "Email is required.")
 		return a.showInviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}
+	projectID, err := a.sentProject(v)
+	if wrong, ok := describeFaults(err, otherProject); ok {
+		p.Faults = wrong
+		return a.showInviteForm(v, http.StatusUnprocessableEntity, p, m)
+	}
+	if err != nil {
+		return err
+	}
 
+	m.ProjectID = projectID
 	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.operator.Email)
 	if wrong, ok := describeFaults(err, "email", "role", "project"); ok {
 		p.Faults = wrong

@@ -2,12 +2,51 @@ package dashboard_test
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/operator"
 )
+
+// TestManyProjectsFound shows that a project that neither the menu nor the first page of the list contains
+// can be searched for, remains selected, and can be chosen for a role without scripts.
+func TestManyProjectsFound(t *testing.T) {
+	w := newWorld(t)
+	var last fabric.Project
+	for i := range 200 {
+		var err error
+		last, err = w.fabric.Projects.Create(t.Context(), fmt.Sprintf("Project %d", i))
+		must(t, err)
+	}
+	bob, _ := w.operator("bob@example.com", operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID})
+	_, b := w.operator("ann@example.com", ofAll)
+	home := "/dashboard/projects/" + last.ID
+
+	found := b.get("/dashboard/projects?q=project+199")
+	found.wantText(t, `href="`+home+`"><bdi>Project 199</bdi></a></td>`)
+	found.wantNoText(t, "<td class=\"mono\">"+w.one.ID)
+	b.get("/dashboard/projects?q="+last.ID).wantText(t, `href="`+home+`"><bdi>Project 199</bdi></a></td>`)
+	b.get("/dashboard/projects?q=project+200").wantText(t, "No project matches the search.")
+	b.get("/dashboard/search?q=199").wantText(t, `href="`+home+`"><bdi>Project 199</bdi>`)
+
+	b.get(home)
+	b.get("/dashboard").leadsTo(t, home)
+	b.get(operatorList).wantText(t, `<a href="`+home+`" aria-current="true"><bdi>Project 199</bdi>`)
+
+	invite := operatorList + "/invite"
+	form := url.Values{"email": {"eve@example.com"}, "role": {"viewer"}, "other-project": {"no such project"}}
+	b.post(invite, invite, form).wantRefused(t, "“\u2068no such project\u2069” is not a project.")
+	form.Set("other-project", " project 199 ")
+	b.post(invite, invite, form).wantText(t, "The link for")
+	b.get(operatorList).wantText(t, "viewer in <bdi>Project 199</bdi>")
+
+	page := operatorList + "/" + bob.ID
+	form = url.Values{"role": {"admin"}, "project": {w.one.ID}, "other-project": {last.ID}}
+	b.post(page, page+"/role", form).leadsTo(t, page+"?done=role")
+	b.get(page).wantText(t, "admin in <bdi>Project 199</bdi>")
+}
 
 // TestManyProjects shows that a role in a project is shown with the project's name, even if there are more
 // than 200 projects. The form for the role has this project selected, so that saving it does not extend

@@ -155,32 +155,15 @@ func roleChoices(chosen string) (choices []choice) {
 	return choices
 }
 
-// projectChoices returns the scopes of a role as options of a form.
-func (a *operatorPages) projectChoices(v *visit, chosen string) ([]choice, error) {
-	projects, err := a.projectsOf(v)
-	if err != nil {
-		return nil, err
-	}
-	projects, err = a.addProjects(v, projects, operator.Membership{ProjectID: chosen})
-	if err != nil {
-		return nil, err
-	}
-	choices := []choice{{Title: "Every project and the installation", Chosen: chosen == ""}}
-	for _, p := range projects {
-		choices = append(choices, choice{Value: p.ID, Title: p.Name, Chosen: p.ID == chosen})
-	}
-	return choices, nil
-}
-
 // An operatorPage shows one operator.
 type operatorPage struct {
 	Operator operatorRow
 	Choices  []choice
-	Projects []choice
 	Known    knownSecrets
 	Link     string
 	Seen     string // digest of the roles; see rolesMark
 	Faults   faults
+	projectChoice
 }
 
 // showOperator serves GET /dashboard/operators/{id}.
@@ -217,7 +200,7 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 
 	p.Seen = rolesMark(o)
 	p.Choices = roleChoices(string(role.Role))
-	p.Projects, err = a.projectChoices(v, role.ProjectID)
+	p.projectChoice, err = a.projectChoices(v, role.ProjectID)
 	if err != nil {
 		return err
 	}
@@ -256,6 +239,14 @@ func (a *operatorPages) changeRole(v *visit) error {
 	m := sentRole(v.form)
 	if _, ok := operator.ParseRole(string(m.Role)); !ok {
 		return problem.BadParam("role", "unknown role")
+	}
+	var err error
+	m.ProjectID, err = a.sentProject(v)
+	if wrong, ok := describeFaults(err, otherProject); ok {
+		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: wrong})
+	}
+	if err != nil {
+		return err
 	}
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -74,6 +75,7 @@ const wrongName = "The name does not match. Nothing was deleted."
 type projectsPage struct {
 	Projects []projectRow
 	Pager    pager
+	Finder   finder
 	MayMake  bool
 	Name     string
 	Faults   faults
@@ -88,12 +90,14 @@ type projectRow struct {
 func (a *projectPages) listProjects(v *visit) error { return a.projectsPage(v, http.StatusOK, "", nil) }
 
 func (a *projectPages) projectsPage(v *visit, status int, name string, wrong faults) error {
-	found, err := a.projectsFrom(v, v.query().From)
+	search := v.finder("Name or id", "", "")
+	found, err := a.searchProjects(v, search.Query, page.Query{Size: maxProjects, From: v.query().From})
 	if err != nil {
 		return err
 	}
 	p := projectsPage{
 		Pager:   v.pager(found.Prev, found.Next),
+		Finder:  search,
 		MayMake: v.operator.Check(operator.MakeProject, "") == nil,
 		Name:    name,
 		Faults:  wrong,

@@ -94,7 +94,7 @@ func (g *hitGroup) limit(v *visit, query string) {
 	if list := lists[g.Title]; list != "" {
 		g.More = v.base() + "/" + list + "?" + url.Values{"q": {query}}.Encode()
 	} else if g.Title == "Projects" {
-		g.More = Prefix + "/projects"
+		g.More = Prefix + "/projects?" + url.Values{"q": {query}}.Encode()
 	}
 }
 
@@ -116,7 +116,11 @@ func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
 	if err != nil {
 		return g, err
 	}
-	projectID := a.current(v, projects).ID
+	current, err := a.current(v, projects)
+	if err != nil {
+		return g, err
+	}
+	projectID := current.ID
 	if query == "" {
 		g.Title = "Actions"
 		g.Hits = a.findShortcuts(v, projectID, "")
@@ -138,15 +142,13 @@ func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
 
 // findProjects finds the operator's projects by a part of the name or by id.
 func (a *searchPages) findProjects(v *visit, query string) (hitGroup, error) {
-	projects, err := a.projectsOf(v)
+	found, err := a.searchProjects(v, query, page.Query{Size: maxProjects})
 	if err != nil {
 		return hitGroup{}, err
 	}
 	g := hitGroup{Title: "Projects"}
-	for _, p := range projects {
-		if matches(p.Name, query) || p.ID == query {
-			g.Hits = append(g.Hits, hit{Title: p.Name, URL: Prefix + "/projects/" + p.ID})
-		}
+	for _, p := range found.Items {
+		g.Hits = append(g.Hits, hit{Title: p.Name, URL: Prefix + "/projects/" + p.ID})
 	}
 	return g, nil
 }
