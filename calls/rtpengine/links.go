@@ -61,6 +61,13 @@ func (l *leg) Mute(kind calls.Kind, muted bool) {
 	l.sync()
 }
 
+// isMuted reports whether the client's audio is muted.
+func (l *leg) isMuted() bool {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	return l.muted[calls.Audio]
+}
+
 // Deafen implements calls.Media.
 func (l *leg) Deafen(deaf bool) {
 	l.engine.mu.Lock()

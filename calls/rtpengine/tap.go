@@ -12,10 +12,12 @@ import (
 )
 
 // A tap receives copies of the client's packets from rtpengine. To rtpengine, the tap is a
-// subscriber of the session. The audio arrives as the client sent it, but without encryption.
+// subscriber of the session. The audio arrives as the client sent it, but without encryption. It also
+// arrives while the client is muted; the tap then drops it.
 type tap struct {
-	to   calls.Tap
-	conn *net.UDPConn
+	to    calls.Tap
+	conn  *net.UDPConn
+	muted func() bool
 }
 
 // Record implements calls.Media.
@@ -75,7 +77,7 @@ func (l *leg) subscribe(to calls.Tap) (*tap, error) {
 		return nil, err
 	}
 
-	t := &tap{to: to, conn: conn}
+	t := &tap{to: to, conn: conn, muted: l.isMuted}
 	s, answer := t.answer(d)
 	_, err = l.daemon.request("subscribe answer", dict{
 		"call-id": l.session,
@@ -140,7 +142,7 @@ func (t *tap) read(s sdp.Section) {
 		if err != nil {
 			return
 		}
-		if netip.AddrPortFrom(source.Addr().Unmap(), source.Port()) == from {
+		if netip.AddrPortFrom(source.Addr().Unmap(), source.Port()) == from && !t.muted() {
 			t.take(b[:n], names)
 		}
 	}
