@@ -77,7 +77,7 @@ type Calls struct {
 	peers  *peers
 	remote remoteLegs
 	taking sync.Mutex // held while calls of lost nodes are taken over
-	ends   unwrittenEnds
+	ends   unwritten[Record]
 
 	mu       sync.Mutex
 	draining bool
@@ -269,10 +269,10 @@ func (c *Calls) useStore(ctx context.Context) {
 		c.log.Error("finding the requests to change rooms", "error", err)
 	}
 
-	if err := c.ends.write(ctx, c.store, c.log); err != nil && ctx.Err() == nil {
+	if err := c.ends.write(ctx, c.log, c.store.SaveCall); err != nil && ctx.Err() == nil {
 		c.log.Error("writing the ends of calls", "error", err)
 	}
-	if err := c.rooms.writeEnds(ctx); err != nil && ctx.Err() == nil {
+	if err := c.rooms.ends.write(ctx, c.log, c.rooms.store.EndRoom); err != nil && ctx.Err() == nil {
 		c.log.Error("writing the ends of room sessions", "error", err)
 	}
 }

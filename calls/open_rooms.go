@@ -19,9 +19,10 @@ type openRooms struct {
 	store   RoomStore
 	opening sync.Mutex // held while a room is found or opened
 
-	mu        sync.Mutex
-	rooms     map[roomKey]*room
-	unwritten []RoomSession // sessions that have ended here, but whose end is not stored yet
+	ends unwritten[RoomSession] // sessions that have ended here
+
+	mu    sync.Mutex
+	rooms map[roomKey]*room
 }
 
 func newOpenRooms(c *Calls, s RoomStore) *openRooms {
@@ -178,32 +179,6 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// addUnwritten remembers a session whose end could not be written.
-func (o *openRooms) addUnwritten(s RoomSession) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.unwritten = append(o.unwritten, s)
-}
-
-// writeEnds writes the ends of sessions that could not be written before. Otherwise, these sessions
-// would seem to run until this node dies.
-func (o *openRooms) writeEnds(ctx context.Context) error {
-	o.mu.Lock()
-	waiting := o.unwritten
-	o.unwritten = nil
-	o.mu.Unlock()
-
-	for i, s := range waiting {
-		if err := o.store.EndRoom(ctx, s); err != nil && !errors.Is(err, problem.NotFound) {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.unwritten = append(o.unwritten, waiting[i:]...)
-			return err
-		}
-	}
-	return nil
 }
 
 // joinElsewhere asks the node that has a room to make the client a member.

@@ -210,7 +210,7 @@ func (r *room) end(c Cause) {
 	defer r.calls.rooms.forget(r)
 	if err := r.calls.rooms.store.EndRoom(ctx, r.session); err != nil && !errors.Is(err, problem.NotFound) {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
-		r.calls.rooms.addUnwritten(r.session)
+		r.calls.rooms.ends.add(r.session)
 	}
 }
 

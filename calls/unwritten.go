@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -15,67 +16,70 @@ import (
 // would delay the other work of Run.
 const maxWrites = 20
 
-// unwrittenEnds is a queue of the records of calls that have ended, but whose end could not be
-// saved yet. While the saved record lacks its end, the call seems to continue, and it counts
-// against the limits on calls through gateways. unwrittenEnds is safe for concurrent use.
-type unwrittenEnds struct {
-	mu      sync.Mutex
-	records []Record
+// unwritten is a queue of the records of calls or room sessions that have ended, but whose end could
+// not be saved yet. While the saved record lacks its end, the call or session seems to continue, and a
+// call counts against the limits on calls through gateways. unwritten is safe for concurrent use, but
+// only one goroutine may use write.
+type unwritten[T any] struct {
+	mu   sync.Mutex
+	ends []T
 }
 
-// add appends the record of a call that has ended.
-func (u *unwrittenEnds) add(r Record) {
+// add appends the record of a call or session that has ended.
+func (u *unwritten[T]) add(end T) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.records = append(u.records, r)
+	u.ends = append(u.ends, end)
 }
 
-// next removes and returns the first record. ok is false if no record is left.
-func (u *unwrittenEnds) next() (r Record, ok bool) {
+// first returns up to n records from the beginning of the queue.
+func (u *unwritten[T]) first(n int) []T {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.records) == 0 {
-		return r, false
+	return slices.Clone(u.ends[:min(n, len(u.ends))])
+}
+
+// removeFirst removes the first record. If again is true, it appends the record to the queue.
+func (u *unwritten[T]) removeFirst(again bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	end := u.ends[0]
+	u.ends = u.ends[1:]
+	if again {
+		u.ends = append(u.ends, end)
 	}
-	r = u.records[0]
-	u.records = u.records[1:]
-	return r, true
 }
 
-// write saves up to maxWrites records. If a record cannot be saved, write puts it back at the end
-// of the queue and returns the error.
-func (u *unwrittenEnds) write(ctx context.Context, to Store, log *slog.Logger) error {
+// write saves up to maxWrites records with save. If a record cannot be saved, write moves it to the end
+// of the queue and returns the error. A record remains in the queue until it is saved.
+func (u *unwritten[T]) write(ctx context.Context, log *slog.Logger, save func(context.Context, T) error) error {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
-	for range maxWrites {
-		r, ok := u.next()
-		if !ok {
-			return nil
-		}
-
-		err := saveEnd(ctx, to, r, log)
-		if err != nil && !isObsolete(err) {
-			u.add(r)
+	for _, end := range u.first(maxWrites) {
+		err := recovered(log, func() error { return save(ctx, end) })
+		failed := err != nil && !isObsolete(err)
+		u.removeFirst(failed)
+		if failed {
 			return err
 		}
 	}
 	return nil
 }
 
-// isObsolete reports whether an error of SaveCall means that the record no longer has to be saved:
-// another node has taken over the call, or the project was deleted.
+// isObsolete reports whether an error means that a record no longer has to be saved: its end is saved,
+// another node has taken over the call or session, or the project was deleted.
 func isObsolete(err error) bool {
 	return errors.Is(err, ErrTaken) || errors.Is(err, problem.NotFound)
 }
 
-// saveEnd saves a record. If the store panics, saveEnd logs the panic and returns nil, so that the
-// record is dropped and the server continues.
-func saveEnd(ctx context.Context, to Store, r Record, log *slog.Logger) error {
+// recovered calls save. If save panics, recovered logs the panic and returns nil, so that the record is
+// dropped and the server continues.
+func recovered(log *slog.Logger, save func() error) error {
 	defer func() {
 		if cause := recover(); cause != nil {
-			log.Error("panic while writing the end of a call", "call_id", r.ID,
+			log.Error("panic while writing the end of a call or room session",
 				"error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 		}
 	}()
-	return to.SaveCall(ctx, r)
+	return save()
 }
