@@ -78,6 +78,7 @@ type Calls struct {
 	remote remoteLegs
 	taking sync.Mutex // held while calls of lost nodes are taken over
 	ends   unwritten[Record]
+	doubt  doubt
 
 	mu       sync.Mutex
 	draining bool

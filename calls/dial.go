@@ -224,6 +224,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	l.noteVideo()
 	cause, err = k.saveFirst(cause)
 	if err != nil {
+		c.doubt.note(err)
 		media.Close()
 		k.abandon(l)
 		return err

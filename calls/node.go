@@ -48,6 +48,7 @@ func (c *Calls) renew(ctx context.Context) error {
 	err = c.loseNodes(ctx, dead)
 	reaping, cancel := context.WithTimeout(ctx, reapFor)
 	defer cancel()
+	err = errors.Join(err, orphans{c}.endAll(reaping))
 	for _, node := range running {
 		if dead[node] {
 			err = errors.Join(err, c.endCallsOf(reaping, node), c.rooms.endLostOf(reaping, node))
@@ -65,11 +66,8 @@ func (c *Calls) endCallsOf(ctx context.Context, node string) error {
 			return err
 		}
 		for _, r := range left {
-			r.State, r.Cause, r.Ended = Completed, NodeLost, r.endNow()
-			switch err := c.store.SaveCall(ctx, r); {
-			case err == nil:
-				c.meter.Ended(r)
-			case !errors.Is(err, ErrTaken):
+			err := orphans{c}.end(ctx, r)
+			if err != nil {
 				return err
 			}
 		}

@@ -67,6 +67,7 @@ func (o *openRooms) open(ctx context.Context, projectID string, to Party, settin
 			return o.add(s, settings), "", nil
 		}
 		if !errors.Is(err, problem.Conflict) {
+			o.calls.doubt.note(err)
 			return nil, "", err
 		}
 

@@ -13,17 +13,21 @@ import (
 // clients then attach to this node, whichever node they reach. Members that do not come back leave
 // the session one by one.
 
-// takeOver makes this node carry a room session whose node is lost. It does nothing if the session
-// has ended, or if another node has taken it over.
+// takeOver makes this node carry a room session whose node is lost, or an orphan. It does nothing if
+// the session has ended, or if another node has taken it over.
 func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 	o.opening.Lock()
 	defer o.opening.Unlock()
 	s, err := o.store.FindRoom(ctx, projectID, id)
-	if errors.Is(err, problem.NotFound) || err == nil && (!s.Ended.IsZero() || s.Node == o.calls.node) {
+	if errors.Is(err, problem.NotFound) || err == nil && !s.Ended.IsZero() {
 		return nil
 	}
-	if err != nil || !o.calls.peers.isLost(ctx, s.Node) {
+	if err != nil {
 		return err
+	}
+	isLost := orphans{o.calls}.hasRoom(s) || s.Node != o.calls.node && o.calls.peers.isLost(ctx, s.Node)
+	if !isLost {
+		return nil
 	}
 	r, err := o.take(ctx, s)
 	if errors.Is(err, ErrTaken) {
@@ -46,6 +50,7 @@ func (o *openRooms) take(ctx context.Context, s RoomSession) (*room, error) {
 
 	members, err := o.store.TakeRoom(ctx, s, o.calls.node)
 	if err != nil {
+		o.calls.doubt.note(err)
 		return nil, err
 	}
 

@@ -27,7 +27,7 @@ const pingEvery = time.Second
 const tellFor = 10 * time.Second
 
 // takeOver makes this node carry the call that a client attaches to, if the node that carried it is
-// lost. Otherwise it does nothing.
+// lost, or if the call is an orphan. Otherwise it does nothing.
 func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	c.taking.Lock()
 	defer c.taking.Unlock()
@@ -42,7 +42,11 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	if err != nil {
 		return err
 	}
-	if !r.isHeldBy(client.Token, leg) || r.Node == c.node || !c.peers.isLost(ctx, r.Node) {
+	if !r.isHeldBy(client.Token, leg) {
+		return nil
+	}
+	isLost := orphans{c}.has(r) || r.Node != c.node && c.peers.isLost(ctx, r.Node)
+	if !isLost {
 		return nil
 	}
 	if r.RoomSession != "" {
@@ -62,6 +66,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 		return nil // another node has taken the call over, and forward finds that node
 	}
 	if err != nil {
+		c.doubt.note(err)
 		return err
 	}
 

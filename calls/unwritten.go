@@ -39,6 +39,13 @@ func (u *unwritten[T]) first(n int) []T {
 	return slices.Clone(u.ends[:min(n, len(u.ends))])
 }
 
+// contains reports whether the queue contains a record for which is returns true.
+func (u *unwritten[T]) contains(is func(T) bool) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.ContainsFunc(u.ends, is)
+}
+
 // removeFirst removes the first record. If again is true, it appends the record to the queue.
 func (u *unwritten[T]) removeFirst(again bool) {
 	u.mu.Lock()
