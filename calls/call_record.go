@@ -142,6 +142,9 @@ type Store interface {
 	// SaveCall returns problem.Conflict. If another node has taken the call over, SaveCall writes
 	// nothing and returns ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
+	// EndCall is like SaveCall, for the end of a call. It reports whether it has written the end. It
+	// has not if the call had already ended.
+	EndCall(ctx context.Context, r Record) (written bool, err error)
 	// SaveOutbound is like SaveCall, for a call that starts to use a gateway. If the call
 	// already has a record, SaveOutbound writes only the gateway, the payer and the lines. In the
 	// same transaction, it calls admit with the usage so far. If admit returns an error, it writes

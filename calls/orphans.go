@@ -112,15 +112,19 @@ func (c orphans) endRooms(ctx context.Context) error {
 	return nil
 }
 
-// end writes the end of an orphan, or of a call of a dead node.
+// end writes the end of an orphan, or of a call of a dead node. If several nodes do so, only one of
+// them counts the call.
 func (c orphans) end(ctx context.Context, r Record) error {
 	r.State, r.Cause, r.Ended = Completed, NodeLost, r.endNow()
-	err := c.store.SaveCall(ctx, r)
+	written, err := c.store.EndCall(ctx, r)
 	if errors.Is(err, ErrTaken) {
 		return nil
 	}
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	if written {
 		c.meter.Ended(r)
 	}
-	return err
+	return nil
 }

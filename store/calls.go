@@ -81,20 +81,27 @@ const partyColumns = `from_name, from_address, from_address_id, from_subscriber,
 // The event names the parties as they are in the row, because a party may have been erased during
 // the call.
 func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
-	return s.change(ctx, callEvent(r), func(t tx) error { return t.saveCall(ctx, r) })
+	_, err := s.EndCall(ctx, r)
+	return err
 }
 
-// saveCall writes a record and queues its events; see SaveCall.
-func (t tx) saveCall(ctx context.Context, r calls.Record) error {
+// EndCall is like SaveCall, and also reports whether it has written the record. It has not if the call
+// had already ended.
+func (s *Calls) EndCall(ctx context.Context, r calls.Record) (written bool, err error) {
+	return resultOf(ctx, s.change, callEvent(r), func(t tx) (bool, error) { return t.saveCall(ctx, r) })
+}
+
+// saveCall writes a record and queues its events; see EndCall.
+func (t tx) saveCall(ctx context.Context, r calls.Record) (written bool, err error) {
 	query, args, err := callTable.insertion(&r)
 	if err != nil {
-		return err
+		return false, err
 	}
 
 	// Lock the row, if there is one. PostgreSQL could overlook it in the next statement while another
 	// transaction updates it, and report that the call id is in use.
 	if _, err := t.Exec(ctx, `UPDATE calls SET node = node WHERE id = $1`, r.Key); err != nil {
-		return fmt.Errorf("locking a call: %w", err)
+		return false, fmt.Errorf("locking a call: %w", err)
 	}
 
 	var webhooks int
@@ -115,18 +122,18 @@ func (t tx) saveCall(ctx context.Context, r calls.Record) error {
 		&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed)
 
 	if isUnique(err) {
-		return problem.Taken("callID", "a call with this callID has been made")
+		return false, problem.Taken("callID", "a call with this callID has been made")
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return unsavedCall(ctx, t, r)
+		return false, unsavedCall(ctx, t, r)
 	}
 	if err := insertedReturning(err, "call", nil); err != nil {
-		return err
+		return false, err
 	}
 	if err := queueEventOf(ctx, t, webhooks, r, calls.Record.Event); err != nil || !r.HasMember() {
-		return err
+		return true, err
 	}
-	return queueEventOf(ctx, t, webhooks, r, calls.Record.MemberEvent)
+	return true, queueEventOf(ctx, t, webhooks, r, calls.Record.MemberEvent)
 }
 
 // answeredBy returns the new value of a column that describes the callee. When a call is answered,
@@ -166,7 +173,7 @@ func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {
 }
 
 // unsavedCall explains why a record was not written. It returns an error if another node has taken
-// over the call, and nil if the call has ended.
+// over the call, and nil if the call has ended. Nothing was changed, so nothing is audited.
 func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 	was, err := callTable.find(ctx, t, `id = $1`, r.Key)
 	if err != nil {
@@ -175,6 +182,7 @@ func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 	if was.Node != r.Node {
 		return calls.ErrTaken
 	}
+	t.event.Drop()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -138,6 +139,32 @@ func testRecordedCallEvents(t *testing.T, c Config) {
 	}
 	if want := []fabric.EventName{fabric.CallAnswered, fabric.CallEnded}; !slices.Equal(names, want) {
 		t.Errorf("the events are %v, want %v", names, want)
+	}
+}
+
+// TestEndCall shows that the end of a call is written and audited once, even if several nodes write it.
+func TestEndCall(t *testing.T) { EachDatabase(t, testEndCall) }
+
+func testEndCall(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	r := callAt("p", time.Now().UTC().Truncate(time.Second))
+	saveCalls(t, s, r)
+	for _, isFirst := range []bool{true, false} {
+		written, err := s.EndCall(t.Context(), ended(r, calls.NodeLost, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if written != isFirst {
+			t.Errorf("EndCall reports %t, want %t", written, isFirst)
+		}
+	}
+
+	trail, err := s.ListAudit(t.Context(), audit.Filter{Target: r.ID}, page.Query{Size: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(trail.Items); n != 1 {
+		t.Errorf("the end of the call is audited %d times, want once", n)
 	}
 }
 

@@ -35,7 +35,8 @@ func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(cal
 		if err = requireRow(res, err, "call"); !errors.Is(err, problem.NotFound) {
 			return err
 		}
-		return t.saveCall(ctx, r)
+		_, err = t.saveCall(ctx, r)
+		return err
 	})
 }
 
