@@ -218,17 +218,17 @@ const maxLost = 20
 func (c *Calls) findLost(client Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
 	defer cancel()
-	its := Filter{State: InCall, Guest: client.holder()}
-	if client.Token.Kind == fabric.SAT {
-		its = Filter{State: InCall, Subscribers: []string{client.Token.SubscriberID}}
-	}
-	running, err := c.store.ListCalls(ctx, client.Token.ProjectID, its, page.Query{Size: maxLost})
-	if err != nil {
-		c.log.Error("finding the lost calls of a client", "error", err)
-		return
+	var running []Record
+	for _, its := range callsOf(client) {
+		found, err := c.store.ListCalls(ctx, client.Token.ProjectID, its, page.Query{Size: maxLost})
+		if err != nil {
+			c.log.Error("finding the lost calls of a client", "error", err)
+			return
+		}
+		running = append(running, found.Items...)
 	}
 
-	for _, r := range running.Items {
+	for _, r := range running {
 		lost := r.Node != c.node && c.peers.isLost(ctx, r.Node)
 		for _, leg := range []string{r.callerLeg(), r.CalleeLeg} {
 			if r.isHeldBy(client.Token, leg) && c.lacksMedia(client, leg, lost) {
@@ -236,6 +236,20 @@ func (c *Calls) findLost(client Client) {
 			}
 		}
 	}
+}
+
+// callsOf returns the filters for the answered calls of a client. Records from earlier versions of the
+// server contain the id of a guest's token; see [holds].
+func callsOf(client Client) []Filter {
+	t := client.Token
+	if t.Kind == fabric.SAT {
+		return []Filter{{State: InCall, Subscribers: []string{t.SubscriberID}}}
+	}
+	its := []Filter{{State: InCall, Guest: client.holder()}}
+	if t.Kind == fabric.Guest && t.ID != client.holder() {
+		its = append(its, Filter{State: InCall, Guest: t.ID})
+	}
+	return its
 }
 
 // lacksMedia reports whether a leg has no media. lost is true if the leg's node was lost. Even

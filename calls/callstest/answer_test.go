@@ -66,7 +66,8 @@ func (s *earlierStore) SaveCall(ctx context.Context, r calls.Record) error {
 	return s.Store.SaveCall(ctx, r)
 }
 
-// TestEarlierGuest shows that a guest can attach to a call of a lost node that had an earlier version.
+// TestEarlierGuest shows that a guest learns that its call is lost, and can attach to it, if the node of
+// the call had an earlier version.
 func TestEarlierGuest(t *testing.T) {
 	var second calls.Config
 	earlier := &earlierStore{}
@@ -82,9 +83,14 @@ func TestEarlierGuest(t *testing.T) {
 	p.connects("bob")
 
 	m.calls = calls.New(second)
-	guest.Socket.Node = "second"
+	lost := guest.Socket
+	guest.Socket = calls.Socket{Node: "second", ID: uuid.NewString()}
+	m.calls.Moved(t.Context(), lost, guest.Client)
+	eventually(t, "the guest to learn that its call is lost", func() bool {
+		return len(m.received(calls.Lost, guest)) == 1
+	})
 	guest.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
-	m.wasSent(guest, calls.Joined, 2)
+	m.wasSent(guest, calls.Joined, 1)
 }
 
 // TestRevokedAbsentGuest shows that revoking the tokens of a guest ends its call, even if the guest has
