@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // A call connects a caller with the clients that the call reaches. In a room, it connects the
@@ -102,7 +104,7 @@ func (k *call) endsWith(l *leg) bool {
 }
 
 // setState changes the state and writes the record. If the record cannot be written, the call
-// continues. If the call has ended, Run writes the record later. If another node has taken the call
+// continues, and an answer or the end of the call is written later. If another node has taken the call
 // over, this node stops sending events to the call's clients.
 func (k *call) setState(s State) {
 	err := k.trySetState(s)
@@ -111,6 +113,8 @@ func (k *call) setState(s State) {
 		k.takenOver = true
 	case err != nil && s == Completed:
 		k.calls.ends.add(k.record)
+	case err != nil && s == InCall:
+		go k.recordings.retry(func() error { return saveAnswer(k) })
 	}
 	if err != nil {
 		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(s), "error", err)
@@ -128,6 +132,33 @@ func (k *call) trySetState(s State) error {
 		k.record.Ended = k.record.endNow()
 	}
 	return k.save()
+}
+
+// saveAnswer writes the record of an answered call, because it could not be written before. The mailbox
+// waits for the database only if the database has just answered a query. If the first attempt has
+// succeeded and only its response was lost, saveAnswer does not repeat the webhook event.
+func saveAnswer(k *call) error {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	stored, err := k.calls.store.FindCall(ctx, k.project, k.id)
+	if err != nil {
+		return problem.IgnoreNotFound(err) // NotFound: the project was deleted
+	}
+	if !stored.Answered.IsZero() {
+		return nil
+	}
+
+	return runIn(context.Background(), k, func() error {
+		if k.state != InCall {
+			return nil
+		}
+		err := k.save()
+		if errors.Is(err, ErrTaken) {
+			k.takenOver = true
+			return nil
+		}
+		return err
+	})
 }
 
 // measure copies the measurements of the caller's media into the record.

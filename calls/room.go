@@ -28,6 +28,7 @@ type room struct {
 
 	recordings recordings // the recordings of all members together
 	unnoted    bool       // whether the last attempt to write session.Recorded has failed
+	unsaved    bool       // whether a goroutine tries to write the session
 }
 
 // roomKey identifies a conference room.
@@ -212,24 +213,6 @@ func (r *room) end(c Cause) {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
 		r.calls.rooms.ends.add(r.session)
 	}
-}
-
-// save writes the session. If it cannot be written, the session continues.
-func (r *room) save() {
-	if err := r.trySave(); err != nil {
-		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
-	}
-}
-
-// trySave writes the session, unless it has ended or another node has taken it over.
-func (r *room) trySave() error {
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
-	err := r.calls.rooms.store.SaveRoom(ctx, r.session)
-	if errors.Is(err, ErrTaken) {
-		return nil
-	}
-	return err
 }
 
 // post runs f in the room's mailbox. If f panics, the room session ends.

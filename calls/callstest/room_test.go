@@ -19,8 +19,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// A faultyStore is a store that fails to write calls and the end of room sessions while it is
-// broken.
+// A faultyStore is a store that fails to write calls and room sessions while it is broken.
 type faultyStore struct {
 	*store.Store
 	broken atomic.Bool
@@ -31,6 +30,13 @@ func (s *faultyStore) SaveCall(ctx context.Context, r calls.Record) error {
 		return errors.New("the database is unavailable")
 	}
 	return s.Store.SaveCall(ctx, r)
+}
+
+func (s *faultyStore) SaveRoom(ctx context.Context, r calls.RoomSession) error {
+	if s.broken.Load() {
+		return errors.New("the database is unavailable")
+	}
+	return s.Store.SaveRoom(ctx, r)
 }
 
 func (s *faultyStore) EndRoom(ctx context.Context, r calls.RoomSession) error {
@@ -118,6 +124,45 @@ func TestUnwrittenEndOfCall(t *testing.T) {
 	if got.Ended.After(over) {
 		t.Errorf("the call ended at %v, want a time before %v, when the caller had hung up", got.Ended, over)
 	}
+}
+
+// TestUnwrittenAnswer shows that the answer to a call is written once the database works again.
+func TestUnwrittenAnswer(t *testing.T) {
+	var rows *faultyStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &faultyStore{Store: c.Store.(*store.Store)}
+		c.Store = rows
+	})
+	p := m.ring("ada", "bob")
+	rows.broken.Store(true)
+	p.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
+	answered := time.Now()
+	rows.broken.Store(false)
+
+	eventually(t, "the answer to be written", func() bool { return p.call().State == calls.InCall })
+	if got := p.call().Answered; got.After(answered) {
+		t.Errorf("the call was answered at %v, want a time before %v", got, answered)
+	}
+}
+
+// TestUnwrittenLock shows that the lock of a room is written once the database works again.
+func TestUnwrittenLock(t *testing.T) {
+	var rows *faultyStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &faultyStore{Store: c.Store.(*store.Store)}
+		c.Rooms = rows
+	})
+	moderator := m.subscriber("moderator").join()
+	rows.broken.Store(true)
+	for _, op := range []calls.Op{calls.Lock, calls.Unlock, calls.Lock} {
+		moderator.do(calls.Command{Op: op})
+	}
+	rows.broken.Store(false)
+
+	session := m.lastJoined(moderator).RoomSession
+	eventually(t, "the lock to be written", func() bool {
+		return must[calls.RoomSession](t)(m.store.FindRoom(t.Context(), m.project, session)).Locked
+	})
 }
 
 // A slowStore is a store whose search for requests calls report, and then blocks until ctx is done.

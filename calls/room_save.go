@@ -1,0 +1,47 @@
+package calls
+
+import (
+	"context"
+	"errors"
+)
+
+// save writes the session. If it cannot be written, the session continues, and is written later.
+func (r *room) save() {
+	err := r.trySave()
+	if err == nil {
+		return
+	}
+	r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
+	if !r.unsaved {
+		r.unsaved = true
+		go r.recordings.retry(r.saveAgain)
+	}
+}
+
+// saveAgain writes the session, because it could not be written before. The mailbox waits for the
+// database only if the database has just answered a query.
+func (r *room) saveAgain() error {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	_, err := r.calls.rooms.store.FindRoom(ctx, r.session.ProjectID, r.session.ID)
+	if err != nil {
+		return err
+	}
+	_, err = r.do(context.Background(), func() (Reply, error) {
+		err := r.trySave()
+		r.unsaved = err != nil
+		return Reply{}, err
+	})
+	return err
+}
+
+// trySave writes the session, unless it has ended or another node has taken it over.
+func (r *room) trySave() error {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	err := r.calls.rooms.store.SaveRoom(ctx, r.session)
+	if errors.Is(err, ErrTaken) {
+		return nil
+	}
+	return err
+}
