@@ -20,6 +20,7 @@ type leg struct {
 	id      string
 	holder  string    // the holder of its client's token; see Client.holder
 	inbound bool      // the client was rung
+	offer   string    // the description in the invitation; "" unless the client was rung
 	counted []account // the accounts that the leg counts against
 	callers []account // the caller's accounts, while this leg rings
 
@@ -109,6 +110,11 @@ func (l *leg) tell(e Event) {
 	e.RoomID = k.roomID
 	e.Created = k.record.Created
 	k.calls.tell(l.client.Socket, l.holder, e)
+}
+
+// invite sends the client of a ringing leg the invitation.
+func (l *leg) invite() {
+	l.tell(Event{Kind: Invited, SDP: l.offer, From: l.call.waiting().party, To: l.party})
 }
 
 // tellState sends the state of the call to the client.

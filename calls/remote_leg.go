@@ -134,12 +134,20 @@ func (c *Calls) runningNodes(ctx context.Context) []string {
 	return nodes
 }
 
-// movedHere moves the legs of calls on this node.
+// movedHere moves the legs of calls on this node. A client with a new socket gets the invitation again
+// while its leg rings, because the invitation may have been lost with the old socket. SDKs ignore an
+// invitation that they know.
 func (c *Calls) movedHere(from Socket, to Client) {
 	for _, l := range c.legsAt(from) {
-		if l.holder == to.holder() {
-			l.call.post(func() { l.rebind(to) })
+		if l.holder != to.holder() {
+			continue
 		}
+		l.call.post(func() {
+			l.rebind(to)
+			if from.ID != to.Socket.ID && l.isRinging() {
+				l.invite()
+			}
+		})
 	}
 	for _, l := range c.legsAt(Socket{}) { // legs of calls that this node has taken over
 		if l.holder == to.holder() {

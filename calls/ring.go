@@ -130,8 +130,9 @@ func (k ringer) ringSocket(s Socket, to Party) {
 	}
 
 	l.media, l.callers = media, k.waiting().counted
+	l.offer = offer
 	k.addLeg(l)
-	l.tell(Event{Kind: Invited, SDP: offer, From: k.waiting().party, To: to})
+	l.invite()
 }
 
 // admit returns the targets of a route that may ring. If the call would exceed a cap of the account

@@ -32,6 +32,30 @@ func TestIncompatibleAnswer(t *testing.T) {
 	}
 }
 
+// TestInvitedAgain shows that a client that reconnects to any node while it rings gets the invitation
+// again, and can answer. A client that only replaces its token does not get it again.
+func TestInvitedAgain(t *testing.T) {
+	m, second := twoNodes(t)
+	p := m.ring("ada", "bob")
+	bob := p.callee
+	reconnects := func(to *calls.Calls, node string) {
+		t.Helper()
+		lost := bob.Socket
+		bob.Socket = calls.Socket{Node: node, ID: uuid.NewString()}
+		to.Moved(t.Context(), lost, bob.Client)
+		bob.rings()
+	}
+
+	m.calls.Moved(t.Context(), bob.Socket, bob.Client)
+	reconnects(second, "second")
+	reconnects(m.calls, "node")
+	if n := len(m.received(calls.Invited, nil)); n != 3 {
+		t.Errorf("the client got %d invitations, want 3", n)
+	}
+	bob.do(calls.Command{Op: calls.Answer, SDP: offer})
+	m.wasSent(p.caller, calls.Joined, 1)
+}
+
 // TestRefreshedGuest shows that a guest who gets a new token during a call can still end the call,
 // and attach to it after its node was lost.
 func TestRefreshedGuest(t *testing.T) {

@@ -86,41 +86,37 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if !s.relay.countCaller(token.Caller(), "") {
 		return nil, tooMany()
 	}
-	id := uuid.NewString()
-	resumed, err := s.admitAndResume(ctx, token, lost, id)
-	if err != nil {
+	if err := s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token); err != nil {
 		s.relay.uncountCaller(token.Caller())
 		return nil, err
 	}
 
+	id := uuid.NewString()
 	s.setAuthenticated(id, token, heard)
-	if resumed {
-		s.setOnline(true)
-	}
-	if lost != "" && s.relay.calls != nil {
-		s.relay.calls.Moved(ctx, calls.Socket{Node: s.relay.node, ID: lost}, s.client())
+	if lost != "" {
+		if err := s.resume(ctx, lost); err != nil {
+			return nil, err
+		}
 	}
 	return s.showConnection(id, token), nil
 }
 
-// admitAndResume counts the socket for the token's embed key. Then, the socket takes over the
-// presence of the client's previous socket, unless lost is "". The previous socket has the id lost,
-// and this one gets the id. resumed reports whether the previous socket was online.
-func (s *socket) admitAndResume(
-	ctx context.Context, token fabric.Token, lost, id string,
-) (resumed bool, err error) {
-	err = s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token)
+// resume makes the socket take over the presence and the calls of the client's previous socket, which
+// has the id lost. The socket already receives events. Otherwise, the invitation of a call that begins
+// meanwhile would be dropped.
+func (s *socket) resume(ctx context.Context, lost string) error {
+	client := s.client()
+	wasOnline, err := s.relay.fabric.Presence.Resume(ctx, client.Token, lost, client.Socket.ID)
 	if err != nil {
-		return false, err
+		return s.retryable(err)
 	}
-	if lost == "" {
-		return false, nil
+	if wasOnline {
+		s.setOnline(true)
 	}
-	resumed, err = s.relay.fabric.Presence.Resume(ctx, token, lost, id)
-	if err != nil {
-		return false, s.retryable(err)
+	if s.relay.calls != nil {
+		s.relay.calls.Moved(ctx, calls.Socket{Node: s.relay.node, ID: lost}, client)
 	}
-	return resumed, nil
+	return nil
 }
 
 // setAuthenticated marks the socket as authenticated, and then registers it at the relay. The locks
