@@ -122,6 +122,10 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	s := k.newLeg(cmd.Leg, client, l.party)
 	s.member.Type, s.member.Parent = cmd.Type, l.member.ID
 	s.changes, s.described = l.changes, time.Now()
+	if k.inRoom != nil && !k.inRoom.hasPlace(s.member) {
+		return errNoPlace
+	}
+
 	media, answer, err := k.openMedia(s, cmd.SDP, Terms{Source: true})
 	if err != nil {
 		return err

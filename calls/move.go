@@ -253,6 +253,8 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 		return errRoomLocked
 	case settings.MaxMembers > 0 && r.present()+len(people) > settings.MaxMembers:
 		return errRoomFull
+	case !r.hasPlace(k.room().Members...):
+		return errRoomFull
 	}
 
 	k.unlink()

@@ -121,6 +121,8 @@ func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings)
 		cause = CallRejected
 	case settings.MaxMembers > 0 && r.present() >= settings.MaxMembers:
 		cause = UserBusy
+	case !r.hasPlace(Member{Name: k.record.From.Name}):
+		cause = UserBusy
 	}
 	if cause == (Cause{}) {
 		k.record.RoomSession = r.session.ID

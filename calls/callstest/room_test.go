@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -206,6 +207,46 @@ func TestRefusedByRoom(t *testing.T) {
 	m.wasSent(stranger, calls.Joined, 0)
 	m.wasSent(moderator, calls.MemberJoined, 0)
 	m.wasSent(moderator, calls.MemberLeft, 0)
+}
+
+// named returns a guest with a name of n bytes.
+func (m *meeting) named(n int) *member {
+	guest := m.guest()
+	guest.Party = &calls.Party{Name: strings.Repeat("n", n)}
+	return guest
+}
+
+// TestRoomOfLongNames shows that a room is full before the list of its members becomes so long that it
+// closes their sockets.
+func TestRoomOfLongNames(t *testing.T) {
+	m := newMeeting(t)
+	host := m.named(0).join()
+	p := m.talk("ada", "bob")
+	left := calls.MaxListed - calls.Member{}.MaxSize()
+	for range 2 {
+		const long = 80 << 10
+		m.named(long).join()
+		left -= calls.Member{Name: strings.Repeat("n", long)}.MaxSize()
+	}
+	m.wasSent(host, calls.MemberJoined, 2)
+
+	last := m.named(left - calls.Member{}.MaxSize())
+	tooLong := m.named(len(last.Party.Name) + 1).join()
+	m.wasSent(tooLong, calls.Joined, 0)
+	if got := m.received(calls.HungUp, tooLong)[0].Cause; got != calls.UserBusy {
+		t.Errorf("the call of a client with a long name ended with %v, want %v", got, calls.UserBusy)
+	}
+	last.join()
+	m.wasSent(last, calls.Joined, 1)
+
+	if err := p.caller.move(lobby); !errors.Is(err, problem.Conflict) {
+		t.Errorf("moving into the full room = %v, want %v", err, problem.Conflict)
+	}
+	screen := &member{Client: host.Client, meeting: m, leg: uuid.NewString()}
+	err := screen.try(calls.Command{Op: calls.Invite, Type: calls.Screen, Parent: host.leg, SDP: offer})
+	if !errors.Is(err, problem.Conflict) {
+		t.Errorf("sharing a screen in the full room = %v, want %v", err, problem.Conflict)
+	}
 }
 
 // TestSourceOfSource shows that a screen has no screens and devices of its own.

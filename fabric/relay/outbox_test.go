@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
@@ -140,6 +142,49 @@ func TestHeldEvents(t *testing.T) {
 	receives("last")
 	s.tell([]byte("later"))
 	receives("later")
+}
+
+// TestLargestRoom shows that an event with as many members as a room can have fits into the queue, next
+// to the other events of a client that joins.
+func TestLargestRoom(t *testing.T) {
+	const id = "00000000-0000-0000-0000-000000000000"
+	widest := calls.Member{
+		ID:           id,
+		Leg:          id,
+		Type:         calls.Device,
+		Parent:       id,
+		SubscriberID: id,
+		AddressID:    id,
+		InputVolume:  -50,
+		OutputVolume: -50,
+	}
+	room := &calls.Room{
+		ID:          id,
+		Name:        strings.Repeat("n", 1<<10),
+		DisplayName: strings.Repeat("d", 1<<10),
+		Session:     id,
+	}
+	for i, size := 0, 0; size <= calls.MaxListed; i++ {
+		widest.Name = strings.Repeat(`"`, i%100)
+		room.Members = append(room.Members, widest)
+		size += widest.MaxSize()
+	}
+
+	e := calls.Event{
+		Kind:         calls.Joined,
+		Leg:          id,
+		MemberID:     id,
+		RoomSession:  id,
+		RoomID:       id,
+		Node:         id,
+		Room:         room,
+		Capabilities: slices.Repeat([]string{"member.microphone.volume"}, 20),
+	}
+	_, content := show(e)
+	const others = 16 << 10
+	if n := len(encode(content)); n+others > maxWaitingBytes {
+		t.Errorf("the event has %d bytes, want at most %d", n, maxWaitingBytes-others)
+	}
 }
 
 // FuzzParse shows that parse returns either a message or a fault for any input. The response must
