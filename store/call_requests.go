@@ -68,8 +68,10 @@ func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request,
 
 	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		for _, r := range requests {
-			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3 WHERE project_id = $1 AND call_id = $2`,
-				r.ProjectID, r.CallID, ^askedOnce(r))
+			// A node that took the call over since it was read still needs the marks.
+			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3
+				WHERE project_id = $1 AND call_id = $2 AND node = $4`,
+				r.ProjectID, r.CallID, ^askedOnce(r), node)
 			if err != nil {
 				return fmt.Errorf("deleting the requests for a call: %w", err)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -47,6 +48,34 @@ func testAskCalls(t *testing.T, c Config) {
 	wantRequests(t, s, "n", hangUp)
 	askMutes(t, s, running)
 	wantRequests(t, s, "another")
+}
+
+// TestCallRequestMeanwhile shows that a request for a call remains if another node takes the call over
+// while its marks are deleted.
+func TestCallRequestMeanwhile(t *testing.T) { EachDatabase(t, testCallRequestMeanwhile) }
+
+func testCallRequestMeanwhile(t *testing.T, c Config) {
+	db := new(interruptedDB)
+	c.Wrap = func(d database.DB) database.DB {
+		db.DB = d
+		return db
+	}
+	s, _, _ := grantRows(t, c)
+	r := callAt("p", time.Now())
+	r.State, r.Answered = calls.InCall, r.Created
+	saveCalls(t, s, r)
+	if err := s.AskRecord(t.Context(), "p", r.ID); err != nil {
+		t.Fatal(err)
+	}
+
+	db.before = func() {
+		if err := s.TakeCall(t.Context(), r, "other"); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, node := range []string{r.Node, "other"} {
+		wantRequests(t, s, node, calls.Request{ProjectID: "p", CallID: r.ID, Record: true})
+	}
 }
 
 // wantRequests takes the requests for a node, and fails the test unless they are these.
