@@ -112,7 +112,7 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 		c.remote.add(leg.id, a)
 	}
 
-	if from.ID != to.Socket.ID && len(owners) == 0 { // only the old socket's node knows the owners
+	if from.ID != to.Socket.ID { // this node may know only some of the owners, or none
 		for _, node := range c.runningNodes(ctx) {
 			owners[node] = node != c.node
 		}

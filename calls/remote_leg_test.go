@@ -2,9 +2,13 @@ package calls
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"testing"
 
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -25,6 +29,39 @@ func TestRemoteLegs(t *testing.T) {
 	}
 	if len(legs["a"]) != 1 {
 		t.Errorf("the legs that are left on node a are %v, want alice's", legs["a"])
+	}
+}
+
+// A reconnectedStore is a store in which two nodes carry calls. It has no calls to list.
+type reconnectedStore struct{ Store }
+
+func (reconnectedStore) RunningNodes(context.Context) ([]string, error) {
+	return []string{"a", "b"}, nil
+}
+
+func (reconnectedStore) ListCalls(context.Context, string, Filter, page.Query) (page.Page[Record], error) {
+	return page.Page[Record]{}, nil
+}
+
+// sentNodes are nodes that note to which of them a message was sent.
+type sentNodes map[string]bool
+
+func (n sentNodes) Send(node, _ string, _ any)                                               { n[node] = true }
+func (sentNodes) Ask(context.Context, string, string, any, any) error                        { return nil }
+func (sentNodes) Handle(string, func(context.Context, string, json.RawMessage) (any, error)) {}
+
+// TestMoved shows that a client that reconnects is reported to all nodes with calls, even if its node
+// knows one of them, because an event has arrived since the old socket was closed.
+func TestMoved(t *testing.T) {
+	nodes := sentNodes{}
+	c := New(Config{Node: "self", Nodes: nodes, Store: reconnectedStore{}})
+	lost := Socket{Node: "self", ID: "lost"}
+	c.Closed(lost)
+	c.remote.add("1", remoteLeg{node: "a", socket: lost, holder: "alice", project: "p"})
+	alice := fabric.Token{Kind: fabric.SAT, ProjectID: "p", SubscriberID: "alice"}
+	c.Moved(t.Context(), lost, Client{Token: alice, Socket: Socket{Node: "self", ID: "new"}})
+	if want := (sentNodes{"a": true, "b": true}); !maps.Equal(nodes, want) {
+		t.Errorf("the nodes %v were told, want %v", nodes, want)
 	}
 }
 
