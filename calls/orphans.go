@@ -24,9 +24,12 @@ type doubt struct{ until atomic.Int64 } // Unix time in seconds
 func (d *doubt) note(err error) {
 	isKnown := errors.Is(err, problem.Conflict) || errors.Is(err, ErrTaken)
 	if err != nil && !isKnown {
-		d.until.Store(time.Now().Add(orphansAfter).Unix())
+		d.begin()
 	}
 }
+
+// begin records that there may be orphans.
+func (d *doubt) begin() { d.until.Store(time.Now().Add(orphansAfter).Unix()) }
 
 // exists reports whether there may be orphans.
 func (d *doubt) exists() bool { return time.Now().Unix() < d.until.Load() }

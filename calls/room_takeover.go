@@ -58,7 +58,7 @@ func (o *openRooms) take(ctx context.Context, s RoomSession) (*room, error) {
 		"members", len(members))
 	s.Node = o.calls.node
 	r := o.add(s, settings)
-	_, err = r.do(ctx, func() (Reply, error) {
+	_, err = r.do(context.Background(), func() (Reply, error) { // the session is already here
 		r.revive(members)
 		return Reply{}, nil
 	})
@@ -73,6 +73,7 @@ func (r *room) revive(members []Record) {
 	for _, m := range members {
 		if c.hasLegOf(m) {
 			c.log.Warn("not taking over a member of a room, because another call uses its id", "call_id", m.ID)
+			c.doubt.begin() // the member's call is an orphan
 			continue
 		}
 		m.Node = c.node
