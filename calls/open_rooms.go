@@ -80,8 +80,8 @@ func (o *openRooms) open(ctx context.Context, projectID string, to Party, settin
 		case other.Node != o.calls.node && !o.calls.peers.isLost(ctx, other.Node):
 			return nil, other.Node, nil
 		}
-		if other.Node == o.calls.node { // the end of the session could not be written
-			if err := o.endLost(ctx, other); err != nil {
+		if other.Node == o.calls.node {
+			if err := o.endUnwritten(ctx, other); err != nil {
 				return nil, "", err
 			}
 			continue
@@ -130,6 +130,16 @@ func (o *openRooms) forget(r *room) {
 	if o.rooms[r.key()] == r {
 		delete(o.rooms, r.key())
 	}
+}
+
+// endUnwritten writes the end of a session of this node that is not open here. Its end could not be
+// written, or it is an orphan.
+func (o *openRooms) endUnwritten(ctx context.Context, s RoomSession) error {
+	end, ok := o.ends.find(func(end RoomSession) bool { return end.ID == s.ID })
+	if !ok {
+		return o.endLost(ctx, s)
+	}
+	return problem.IgnoreNotFound(o.store.EndRoom(ctx, end))
 }
 
 // endLost writes the end of a session whose node is lost.

@@ -43,7 +43,8 @@ func (c orphans) has(r Record) bool {
 	if r.Node != c.node || c.find(r.ProjectID, r.ID) != nil {
 		return false
 	}
-	return !c.ends.contains(func(end Record) bool { return end.Key == r.Key })
+	_, waits := c.ends.find(func(end Record) bool { return end.Key == r.Key })
+	return !waits
 }
 
 // hasRoom is like has, for a room session. The caller holds c.rooms.opening.
@@ -51,7 +52,8 @@ func (c orphans) hasRoom(s RoomSession) bool {
 	if s.Node != c.node || c.rooms.findSession(s.ProjectID, s.ID) != nil {
 		return false
 	}
-	return !c.rooms.ends.contains(func(end RoomSession) bool { return end.ID == s.ID })
+	_, waits := c.rooms.ends.find(func(end RoomSession) bool { return end.ID == s.ID })
+	return !waits
 }
 
 // endAll writes the ends of the orphans, if there may be any. No call is taken over and no room is

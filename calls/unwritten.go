@@ -39,11 +39,15 @@ func (u *unwritten[T]) first(n int) []T {
 	return slices.Clone(u.ends[:min(n, len(u.ends))])
 }
 
-// contains reports whether the queue contains a record for which is returns true.
-func (u *unwritten[T]) contains(is func(T) bool) bool {
+// find returns the first record in the queue for which is returns true. ok is false if there is none.
+func (u *unwritten[T]) find(is func(T) bool) (end T, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.ContainsFunc(u.ends, is)
+	i := slices.IndexFunc(u.ends, is)
+	if i < 0 {
+		return end, false
+	}
+	return u.ends[i], true
 }
 
 // removeFirst removes the first record. If again is true, it appends the record to the queue.

@@ -72,6 +72,30 @@ func TestUnwrittenEnd(t *testing.T) {
 	}
 }
 
+// TestDialUnwrittenEnd shows that a client who dials a room writes the end of its former session, if the
+// end could not be written before, with the number of its members.
+func TestDialUnwrittenEnd(t *testing.T) {
+	var rows *faultyStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &faultyStore{Store: c.Store.(*store.Store)}
+		c.Rooms = rows
+	})
+	guest := m.guest().join()
+	former := m.lastJoined(guest).RoomSession
+	rows.broken.Store(true)
+	guest.do(calls.Command{Op: calls.Hangup})
+	rows.broken.Store(false)
+
+	m.guest().join()
+	session := must[calls.RoomSession](t)(m.store.FindRoom(t.Context(), m.project, former))
+	if session.Ended.IsZero() {
+		t.Error("the former session has not ended")
+	}
+	if session.Most != 1 {
+		t.Errorf("the former session had %d members, want 1", session.Most)
+	}
+}
+
 // An endingStore calls ending before it writes the end of a room session.
 type endingStore struct {
 	*store.Store
