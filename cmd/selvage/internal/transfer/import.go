@@ -38,7 +38,7 @@ type Outcome struct {
 }
 
 // An Importer creates what records describe. It leaves existing things unchanged, so an import can
-// be repeated.
+// be repeated. Only an existing phone number without a resource is assigned to the record's resource.
 type Importer struct {
 	Fabric     *fabric.Fabric
 	IDP        *idp.Provider

@@ -12,14 +12,19 @@ import (
 
 func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 	numbers := im.Fabric.PhoneNumbers
-	find := func() error {
-		_, err := numbers.Find(ctx, r.ProjectID, r.ID)
+	var old fabric.PhoneNumber
+	find := func() (err error) {
+		old, err = numbers.Find(ctx, r.ProjectID, r.ID)
+		return err
+	}
+	assign := func() error {
+		_, err := im.Fabric.Routes.AssignPhone(ctx, r.ProjectID, r.ResourceID, r.ID, "calling")
 		return err
 	}
 
+	assigns := r.ResourceID != "" && !im.Dry
 	o := Outcome{Kind: kindNumber, ID: r.ID, Name: r.Number}
-	return im.create(ctx, o, r.ProjectID, find, func() error {
-		assigns := r.ResourceID != "" && !im.Dry
+	o, err := im.create(ctx, o, r.ProjectID, find, func() error {
 		if assigns { // a rejected number must not exist, so that the import can be repeated
 			_, err := im.Fabric.Resources.FindThing(ctx, r.ProjectID, r.ResourceID)
 			if err != nil {
@@ -35,9 +40,17 @@ func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 		if err != nil || !assigns {
 			return err
 		}
-		_, err = im.Fabric.Routes.AssignPhone(ctx, r.ProjectID, r.ResourceID, r.ID, "calling")
-		return err
+		return assign()
 	})
+	if err != nil {
+		return o, err
+	}
+
+	// An earlier import may have been interrupted before it assigned the number.
+	if o.Status == Exists && assigns && old.ResourceID == "" {
+		return o, assign()
+	}
+	return o, nil
 }
 
 func (im *Importer) webhook(ctx context.Context, r *Webhook) (Outcome, error) {

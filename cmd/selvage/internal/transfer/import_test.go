@@ -12,8 +12,14 @@ import (
 )
 
 // TestImportNumberAgain shows that a number whose resource does not exist yet is not created. If the
-// import is repeated once the resource exists, the resource gets the calls of the number.
+// import is repeated once the resource exists, the resource gets the calls of the number. The same
+// applies if an import was interrupted after it had created the number.
 func TestImportNumberAgain(t *testing.T) {
+	t.Run("rejected", func(t *testing.T) { testImportNumberAgain(t, false) })
+	t.Run("interrupted", func(t *testing.T) { testImportNumberAgain(t, true) })
+}
+
+func testImportNumberAgain(t *testing.T, interrupted bool) {
 	dir := storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
 	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
@@ -43,7 +49,18 @@ func TestImportNumberAgain(t *testing.T) {
 
 	wantStatus(transfer.Rejected)
 	number.ResourceID = storetest.AddSubscriber(t, rows, project.ID, "ada", time.Now())
-	wantStatus(transfer.Created)
+	if interrupted {
+		err := f.PhoneNumbers.Import(t.Context(), fabric.PhoneNumber{
+			ID:        number.ID,
+			ProjectID: project.ID,
+			Number:    number.Number,
+		}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		wantStatus(transfer.Created)
+	}
 	wantStatus(transfer.Exists)
 	found, err := f.PhoneNumbers.Find(t.Context(), project.ID, number.ID)
 	if err != nil {
