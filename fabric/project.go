@@ -185,12 +185,18 @@ func (c ProjectChange) Check() error {
 
 // Create creates a project with this name and the default rate.
 func (ps *Projects) Create(ctx context.Context, name string) (Project, error) {
+	return ps.CreateAs(ctx, newID(), name)
+}
+
+// CreateAs is like Create, for callers that must know the id before the project exists. The id must
+// be a new UUID of version 7.
+func (ps *Projects) CreateAs(ctx context.Context, id, name string) (Project, error) {
 	if err := checkRequired("name", name); err != nil {
 		return Project{}, err
 	}
 	now := ps.now()
 	p := Project{
-		ID:                 newID(),
+		ID:                 id,
 		Name:               name,
 		RecordRate:         DefaultRecordRate,
 		MediaAuth:          MediaAuths[0],

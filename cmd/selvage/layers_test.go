@@ -44,8 +44,8 @@ var layers = map[string][]string{
 		"internal/problem", "keys", "recordings", "store"},
 	"cmd/selvage/internal/mediastore": {"cmd/selvage/internal/config", "internal/blob", "keys"},
 	"cmd/selvage/internal/demo": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "fabric",
-		"idp", "internal/page", "internal/problem", "internal/web", "internal/words", "operator", "recordings", "sdk",
-		"templates"},
+		"idp", "internal/page", "internal/problem", "internal/uuid7", "internal/web", "internal/words", "operator",
+		"recordings", "sdk", "templates"},
 	// Protocols and the store import their domains and the plumbing, never each other.
 	"operator/dashboard": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/cnf",
 		"internal/deliver", "internal/factor", "internal/brand", "internal/mail", "internal/once", "internal/page",

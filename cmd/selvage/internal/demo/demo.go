@@ -91,13 +91,16 @@ func Text(dir string) ([]byte, error) {
 	return text, nil
 }
 
-// Exists reports whether there is a demo, even an unfinished one.
+// Exists reports whether there is a demo, even an unfinished one. If a reset is interrupted after it
+// has deleted the demo, only appFile is left.
 func (d *Demo) Exists() (bool, error) {
-	exists, err := d.has(TextFile)
-	if exists || err != nil {
-		return exists, err
+	for _, name := range []string{TextFile, unfinishedFile, appFile} {
+		exists, err := d.has(name)
+		if exists || err != nil {
+			return exists, err
+		}
 	}
-	return d.has(unfinishedFile)
+	return false, nil
 }
 
 // has reports whether the data directory has a file.

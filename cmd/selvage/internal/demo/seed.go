@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -35,13 +37,15 @@ type seed struct {
 	setup      string // link for the first operator; "" if there is an operator
 }
 
-// seed creates the project and everything in it.
+// seed creates the project and everything in it. It writes unfinishedFile first, so that the next
+// start finds the project however early this one is interrupted.
 func (d *Demo) seed(ctx context.Context) (s seed, err error) {
-	s.project, err = d.Fabric.Projects.Create(ctx, "Demo")
-	if err != nil {
+	id := uuid7.At(time.Now())
+	if err := datadir.Replace(d.file(unfinishedFile), []byte(id), 0o600); err != nil {
 		return s, err
 	}
-	if err := datadir.Replace(d.file(unfinishedFile), []byte(s.project.ID), 0o600); err != nil {
+	s.project, err = d.Fabric.Projects.CreateAs(ctx, id, "Demo")
+	if err != nil {
 		return s, err
 	}
 
