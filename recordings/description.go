@@ -42,7 +42,8 @@ type Description struct {
 
 	// An upload repeats an earlier upload if it has the same identity. The identity is the first of
 	// these whose fields are set: IdempotencyKey; Path and the bytes; CallSid and the bytes, with
-	// the Track if it is set; Sid and the bytes.
+	// the Track if it is set; Sid and the bytes; ConferenceSid and the bytes, with the Track if it is
+	// set.
 	IdempotencyKey string
 	Path           string // path of the file on the sender's machine
 }
@@ -133,6 +134,10 @@ func (d Description) identity(content string) string {
 		return "call:" + content + ":" + d.CallSid
 	case d.Sid != "":
 		return "sid:" + content + ":" + d.Sid
+	case d.ConferenceSid != "" && d.Track != "":
+		return "conference:" + content + ":" + d.ConferenceSid + "\n" + d.Track
+	case d.ConferenceSid != "":
+		return "conference:" + content + ":" + d.ConferenceSid
 	}
 	return ""
 }

@@ -143,6 +143,8 @@ func TestIngestIdentity(t *testing.T) {
 	key := recordings.Description{IdempotencyKey: "k", Metadata: recordings.Metadata{CallSid: "c"}}
 	path := recordings.Description{Path: "/var/spool/1.wav"}
 	call := recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}
+	conference := recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "c"}}
+	otherConference := recordings.Description{Metadata: recordings.Metadata{ConferenceSid: "d"}}
 	tests := []struct {
 		name          string
 		first, second recordings.Description
@@ -157,6 +159,9 @@ func TestIngestIdentity(t *testing.T) {
 		{"same call", call, call, file, true, 1},
 		{"same call, other bytes", call, call, otherFile, false, 2},
 		{"key, then call", key, call, file, false, 1},
+		{"same conference", conference, conference, file, true, 1},
+		{"same conference, other bytes", conference, conference, otherFile, false, 2},
+		{"other conference", conference, otherConference, file, false, 1},
 	}
 
 	for _, tt := range tests {

@@ -52,7 +52,9 @@ func TestIdentity(t *testing.T) {
 		{Description{Metadata: call, Path: "/a.wav"},
 			"path:sum:6567a806e422b2e27429a5f436104282d68d33142dcaea6cc2c39dbddf499ccc"},
 		{Description{Metadata: call, Path: "/a.wav", IdempotencyKey: "k"}, "key:k"},
-		{Description{Metadata: Metadata{ConferenceSid: "c"}}, ""},
+		{Description{Metadata: Metadata{ConferenceSid: "c"}}, "conference:sum:c"},
+		{Description{Metadata: Metadata{ConferenceSid: "c", Track: "inbound"}}, "conference:sum:c\ninbound"},
+		{Description{Metadata: Metadata{ConferenceSid: "c"}, Sid: "s"}, "sid:sum:s"},
 	}
 
 	for _, tt := range tests {

@@ -120,15 +120,19 @@ func (a *API) ingestUpload(w http.ResponseWriter, r *http.Request, query url.Val
 }
 
 // named returns a description with the path of the URL, unless the sender gave another path. Some
-// senders use the same name for all files, so the call in the query becomes part of the path.
+// senders use the same name for all files, so the call or conference in the query becomes part of the
+// path.
 func named(d recordings.Description, r *http.Request) recordings.Description {
 	if d.Path != "" || r.PathValue("path") == "" {
 		return d
 	}
 	d.Path = r.PathValue("path")
 	d.Name = d.Path
-	if d.CallSid != "" {
+	switch {
+	case d.CallSid != "":
 		d.Path += "?" + url.Values{"CallSid": {d.CallSid}, "Track": {d.Track}}.Encode()
+	case d.ConferenceSid != "":
+		d.Path += "?" + url.Values{"ConferenceSid": {d.ConferenceSid}, "Track": {d.Track}}.Encode()
 	}
 	return d
 }

@@ -158,8 +158,8 @@ func (s *server) put(t *testing.T, path string, file []byte) answer {
 	return s.do(t, "PUT", "/ingest/"+ingestKey+"/"+path, body("audio/wav", file))
 }
 
-// TestIngestOfCalls shows that two calls whose files have the same audio and name become two
-// recordings. Deleting one recording does not affect the other.
+// TestIngestOfCalls shows that two calls or conferences whose files have the same audio and name
+// become two recordings. Deleting one recording does not affect the other.
 func TestIngestOfCalls(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -176,6 +176,9 @@ func TestIngestOfCalls(t *testing.T) {
 	two := create("rec.wav?CallSid=2")
 	if one == two {
 		t.Fatalf("two calls have the Sid %s, want one each", one)
+	}
+	if create("rec.wav?ConferenceSid=1") == create("rec.wav?ConferenceSid=2") {
+		t.Error("two conferences have the same recording, want one each")
 	}
 	s.do(t, "DELETE", s.path("/Recordings/"+one), s.basic)
 	wantFile(t, "the second call after the deletion", s.do(t, "GET", s.path("/Recordings/"+two+".wav")), wav)

@@ -173,6 +173,29 @@ func TestConferenceRecording(t *testing.T) {
 	}
 }
 
+// TestConferenceUploadRepeated shows that a repeated upload of a conference's recording does not
+// complete the conference's next recording, which is in progress.
+func TestConferenceUploadRepeated(t *testing.T) {
+	s := newServer(t)
+	first := s.announce(t, "ConferenceSid=room")
+	path, file := s.path("/Recordings?ConferenceSid=room"), body("audio/wav", corpusFile(t, speech))
+	if a := s.do(t, "POST", path, s.basic, file); a.StatusCode != http.StatusCreated {
+		t.Fatalf("the upload = %d %s, want 201", a.StatusCode, a.body)
+	}
+
+	next := s.announce(t, "ConferenceSid=room")
+	again := s.do(t, "POST", path, s.basic, file)
+	if again.StatusCode != http.StatusOK {
+		t.Errorf("the repeated upload = %d %s, want 200", again.StatusCode, again.body)
+	}
+	if got := read[live](t, again).Sid; got != first.Sid {
+		t.Errorf("the repeated upload has the Sid %s, want %s", got, first.Sid)
+	}
+	if got := s.show(t, next.Sid).Status; got != "in-progress" {
+		t.Errorf("the next recording is %s, want in-progress", got)
+	}
+}
+
 func TestStartForms(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c")
