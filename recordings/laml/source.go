@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -204,19 +205,67 @@ func (s Source) read(ctx context.Context, path string, to any) error {
 	return nil
 }
 
+// busyWaits are the waits before a request is repeated, unless a busy source asks for another wait.
+// Together they last more than a minute, because many services limit the requests of a minute.
+var busyWaits = [...]time.Duration{
+	time.Second,
+	2 * time.Second,
+	5 * time.Second,
+	10 * time.Second,
+	20 * time.Second,
+	30 * time.Second,
+}
+
+// longestBusyWait limits the wait that a source may ask for.
+const longestBusyWait = 2 * time.Minute
+
 // A refusal is the error for a response with a different status than 200.
 type refusal struct {
-	address string
-	status  int
+	address    string
+	status     int
+	retryAfter string // the header Retry-After
+}
+
+// isBusy reports whether the same request may succeed later.
+func (r *refusal) isBusy() bool {
+	return r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable
+}
+
+// wait returns how long to wait before the request is repeated. The header is a number of seconds or
+// a date (RFC 9110, section 10.2.3).
+func (r *refusal) wait(otherwise time.Duration) time.Duration {
+	asked := otherwise
+	if seconds, err := strconv.ParseUint(r.retryAfter, 10, 16); err == nil {
+		asked = time.Duration(seconds) * time.Second
+	} else if date, err := http.ParseTime(r.retryAfter); err == nil {
+		asked = time.Until(date)
+	}
+	return min(max(asked, 0), longestBusyWait)
 }
 
 func (r *refusal) Error() string {
 	return fmt.Sprintf("asking the service: %s answered %d %s", r.address, r.status, http.StatusText(r.status))
 }
 
-// get sends a request to the source with the account's credentials. If the source redirects to
-// another host, net/http removes the credentials. Some sources redirect media.
+// get sends a request to the source. While the source is busy, get waits and tries again.
 func (s Source) get(ctx context.Context, address string) (*http.Response, error) {
+	for attempt := 0; ; attempt++ {
+		res, err := s.getOnce(ctx, address)
+		var refused *refusal
+		if !errors.As(err, &refused) || !refused.isBusy() || attempt == len(busyWaits) {
+			return res, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(refused.wait(busyWaits[attempt])):
+		}
+	}
+}
+
+// getOnce sends a request to the source with the account's credentials. If the source redirects to
+// another host, net/http removes the credentials. Some sources redirect media.
+func (s Source) getOnce(ctx context.Context, address string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, problem.BadParam("from", "the address of the service is invalid")
@@ -230,7 +279,7 @@ func (s Source) get(ctx context.Context, address string) (*http.Response, error)
 	}
 	if res.StatusCode != http.StatusOK {
 		_ = res.Body.Close()
-		return nil, &refusal{address, res.StatusCode}
+		return nil, &refusal{address, res.StatusCode, res.Header.Get("Retry-After")}
 	}
 	return res, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,6 +99,48 @@ func TestSourceInACircle(t *testing.T) {
 	}
 	if failed == nil || !strings.Contains(failed.Error(), "was read before") {
 		t.Errorf("pages in a circle end with %v, want an error", failed)
+	}
+}
+
+// TestSourceBusy shows that a request is repeated while a service is busy, but not after other
+// errors.
+func TestSourceBusy(t *testing.T) {
+	for status, want := range map[int]int64{429: 3, 503: 3, 403: 1, 500: 1} {
+		var requests atomic.Int64
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if requests.Add(1) <= 2 {
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(status)
+				return
+			}
+			fmt.Fprint(w, "media")
+		}))
+		_, err := laml.Source{Base: service.URL}.Open(t.Context(), laml.SourceRecording{Sid: "s"})
+		service.Close()
+		if opened := err == nil; opened != (want == 3) {
+			t.Errorf("after the status %d, Open = %v", status, err)
+		}
+		if n := requests.Load(); n != want {
+			t.Errorf("after the status %d there were %d requests, want %d", status, n, want)
+		}
+	}
+}
+
+// TestSourceAlwaysBusy shows that the requests to a service that stays busy end.
+func TestSourceAlwaysBusy(t *testing.T) {
+	var requests atomic.Int64
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Retry-After", "Mon, 30 Nov 2020 08:00:00 GMT")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer service.Close()
+	_, err := laml.Source{Base: service.URL}.Open(t.Context(), laml.SourceRecording{Sid: "s"})
+	if err == nil || !strings.Contains(err.Error(), "answered 503") {
+		t.Errorf("Open of a busy service = %v, want an error with the status", err)
+	}
+	if n := requests.Load(); n != 7 {
+		t.Errorf("%d requests, want 7", n)
 	}
 }
 
