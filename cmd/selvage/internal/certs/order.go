@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -75,14 +76,17 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 			continue
 		}
 
-		delay := retryDelays[min(failures, len(retryDelays)-1)]
+		delay := minRetryDelay
+		if !errors.Is(err, errCache) { // otherwise the authority refused nothing
+			delay = retryDelays[min(failures, len(retryDelays)-1)]
+			failures++
+		}
 		a.c.Log.Error("requesting a certificate",
 			"host", host, "error", a.reasons.of(host, err), "retry_in", delay.String())
 		reloaded := a.nextReload()
 		if !wait(ctx, minRetryDelay, nil) || !wait(ctx, delay-minRetryDelay, reloaded) {
 			return false
 		}
-		failures++
 	}
 }
 
@@ -95,8 +99,12 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 
 	claim := host + "+claim"
 	until := a.c.Now().Add(claimLifetime)
-	if err := a.c.Store.ClaimCertificate(ctx, claim, until); err != nil {
+	err := a.c.Store.ClaimCertificate(ctx, claim, until)
+	if errors.Is(err, problem.Conflict) {
 		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCache, err)
 	}
 
 	type result struct {
