@@ -101,7 +101,7 @@ var layers = map[string][]string{
 		"internal/backup",
 		"cmd/selvage/internal/ca", "cmd/selvage/internal/certs", "cmd/selvage/internal/clock",
 		"cmd/selvage/internal/config", "internal/database", "cmd/selvage/internal/datadir",
-		"cmd/selvage/internal/mediastore", "internal/deliver",
+		"cmd/selvage/internal/mediastore", "internal/deliver", "internal/page",
 		"internal/problem", "internal/session/redis", "internal/session/sql", "store",
 		"cmd/selvage/internal/truststore", "internal/words", "keys"},
 	"cmd/selvage/internal/console": {"cmd/selvage/internal/config"},
