@@ -174,9 +174,16 @@ func get(t *testing.T, client *http.Client, url string) (*http.Response, []byte)
 	}
 }
 
-// serve starts a server that lets the proxy in front of it send recordings. It returns the server's
-// address, its media directory and the path of a recording.
-func serve(t *testing.T) (address, media, recording string) {
+// A node is a server that lets the proxy in front of it send recordings.
+type node struct {
+	address   string // for clients
+	ops       string // the address for health checks
+	media     string // the media directory
+	recording string // path of a recording
+}
+
+// serve starts a node.
+func serve(t *testing.T) node {
 	t.Helper()
 	dir := t.TempDir()
 	binary := os.Getenv("SELVAGE_BINARY")
@@ -191,33 +198,38 @@ func serve(t *testing.T) (address, media, recording string) {
 	t.Setenv("SELVAGE_RECORDINGS__OFFLOAD", "x-accel-redirect")
 	t.Setenv("SELVAGE_TRUSTED_PROXIES", "127.0.0.1")
 	start(t, binary, "serve", "--data", dir+"/data", "--listen", "127.0.0.1:0", "--listen-tls", "off",
-		"--listen-ops", "off", "--listen-media", "off")
-	address = await(t, dir+"/data/run.json")
+		"--listen-ops", "127.0.0.1:0", "--listen-media", "off")
+	address, ops := await(t, dir+"/data/run.json")
 
 	first, err := os.ReadFile(dir + "/data/first-run.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	recording = regexp.MustCompile(`/api/laml/\S+\.wav`).FindString(string(first))
-	return address, dir + "/data/media", recording
+	return node{
+		address:   address,
+		ops:       ops,
+		media:     dir + "/data/media",
+		recording: regexp.MustCompile(`/api/laml/\S+\.wav`).FindString(string(first)),
+	}
 }
 
-// await waits until a server is ready, and returns its address. A ready server writes run.json.
-func await(t *testing.T, run string) string {
+// await waits until a server is ready, and returns its addresses for clients and for health checks. A
+// ready server writes run.json.
+func await(t *testing.T, run string) (address, ops string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		raw, err := os.ReadFile(run)
-		var running struct{ HTTP string }
+		var running struct{ HTTP, Ops string }
 		if err == nil && json.Unmarshal(raw, &running) == nil {
-			return strings.TrimPrefix(running.HTTP, "http://")
+			return strings.TrimPrefix(running.HTTP, "http://"), strings.TrimPrefix(running.Ops, "http://")
 		}
 	}
 	t.Fatal("the server is not ready")
-	return ""
+	return "", ""
 }
 
 // checkProxy checks that a proxy forwards requests, and sends a recording itself.
-func checkProxy(t *testing.T, address string, client *http.Client, url, recording string) {
+func checkProxy(t *testing.T, n node, client *http.Client, url string) {
 	t.Helper()
 	resp, body := get(t, client, url+"/.well-known/openid-configuration")
 	if resp.StatusCode != 200 {
@@ -231,7 +243,7 @@ func checkProxy(t *testing.T, address string, client *http.Client, url, recordin
 		t.Fatalf("the OpenID configuration through the proxy has no issuer: %s", body)
 	}
 
-	direct, body := get(t, http.DefaultClient, "http://"+address+recording)
+	direct, body := get(t, http.DefaultClient, "http://"+n.address+n.recording)
 	if direct.Header.Get("X-Accel-Redirect") == "" {
 		t.Fatalf("the server returned the headers %v, want X-Accel-Redirect among them", direct.Header)
 	}
@@ -239,7 +251,7 @@ func checkProxy(t *testing.T, address string, client *http.Client, url, recordin
 		t.Fatalf("the server sent %d bytes of the recording itself, want none", len(body))
 	}
 
-	resp, body = get(t, client, url+recording)
+	resp, body = get(t, client, url+n.recording)
 	if resp.StatusCode != 200 {
 		t.Errorf("the recording through the proxy = %d, want 200", resp.StatusCode)
 	}
@@ -268,13 +280,13 @@ func checkProxy(t *testing.T, address string, client *http.Client, url, recordin
 // TestNginx runs nginx with the configuration, in front of a server.
 func TestNginx(t *testing.T) {
 	need(t, "nginx")
-	address, media, recording := serve(t)
+	n := serve(t)
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)
 
 	site := write(t, dir+"/selvage.conf", read(t, "../nginx/selvage.conf",
 		`listen 443 ssl http2;`, "listen unix:"+dir+"/socket ssl http2;", `(?m)^ *listen \[::\].*$`, "",
-		`10\.0\.0\.11:8080`, address, `(?m)^ *server 10\.0\.0\.12.*$`, "", `/srv/recordings/;`, media+"/;",
+		`10\.0\.0\.11:8080`, n.address, `(?m)^ *server 10\.0\.0\.12.*$`, "", `/srv/recordings/;`, n.media+"/;",
 		`/etc/ssl/example\.org\.pem`, cert, `/etc/ssl/example\.org\.key`, key))
 	user := ""
 	if os.Getuid() == 0 {
@@ -291,23 +303,29 @@ func TestNginx(t *testing.T) {
 		t.Fatalf("nginx -t: %v\n%s", err, out)
 	}
 	start(t, "nginx", "-e", "stderr", "-c", conf)
-	checkProxy(t, address, through(dir+"/socket"), "https://id.example.org", recording)
+	checkProxy(t, n, through(dir+"/socket"), "https://id.example.org")
 }
 
 // TestCaddy validates the Caddyfile. It then runs Caddy with this file in front of a server, but
-// without certificates.
+// without certificates. If the server's health could not be checked, Caddy would send no requests to
+// it.
 func TestCaddy(t *testing.T) {
 	need(t, "caddy")
 	if out, err := exec.Command("caddy", "validate", "--config", "../caddy/Caddyfile").CombinedOutput(); err != nil {
 		t.Fatalf("caddy validate: %v\n%s", err, out)
 	}
-	address, media, recording := serve(t)
+	n := serve(t)
+	_, opsPort, err := net.SplitHostPort(n.ops)
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	conf := write(t, dir+"/Caddyfile", "{\nadmin off\n}\n"+read(t, "../caddy/Caddyfile",
 		`(?m)^id\.example\.org, .* \{$`, "http://id.example.org {\nbind unix/"+dir+"/socket",
-		`10\.0\.0\.11:8080 10\.0\.0\.12:8080`, address, `/srv/recordings`, media))
+		`10\.0\.0\.11:8080 10\.0\.0\.12:8080`, n.address, `health_port 9090`, "health_port "+opsPort,
+		`/srv/recordings`, n.media))
 	start(t, "caddy", "run", "--config", conf, "--adapter", "caddyfile")
-	checkProxy(t, address, through(dir+"/socket"), "http://id.example.org", recording)
+	checkProxy(t, n, through(dir+"/socket"), "http://id.example.org")
 }
 
 // certificate writes a self-signed certificate and its key.
