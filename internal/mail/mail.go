@@ -101,6 +101,8 @@ type Queue interface {
 	SettleLetter(ctx context.Context, r Result) error
 	// LetterBacklog returns the current backlog.
 	LetterBacklog(ctx context.Context) (Backlog, error)
+	// Clock returns the queue's time, which all nodes share.
+	Clock(ctx context.Context) (time.Time, error)
 }
 
 // A Brand is how the sender appears in a letter.

@@ -27,14 +27,13 @@ type Config struct {
 	// may be nil.
 	Observe func(result string)
 
-	Log *slog.Logger     // nil means slog.Default()
-	Now func() time.Time // nil means time.Now
+	Log *slog.Logger // nil means slog.Default()
 }
 
 const (
 	workers    = 4                      // how many letters are sent at the same time
 	lookEvery  = 500 * time.Millisecond // how often Run looks for due letters
-	countEvery = 15 * time.Second       // how often Run reads the backlog
+	countEvery = 15 * time.Second       // how often Run reads the backlog and the queue's clock
 	leaseFor   = 2 * time.Minute        // must be more than sendFor
 )
 
@@ -70,7 +69,11 @@ type Post struct {
 	idle    chan struct{} // closed when Run returns
 	once    sync.Once
 	backlog atomic.Pointer[Backlog]
+	clock   atomic.Pointer[reading]
 }
+
+// A reading is a time of the queue's clock, and this machine's time when it was read.
+type reading struct{ theirs, ours time.Time }
 
 // New returns a Post.
 func New(c Config) *Post {
@@ -80,9 +83,6 @@ func New(c Config) *Post {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 
 	p := &Post{
 		c:    c,
@@ -91,6 +91,8 @@ func New(c Config) *Post {
 		idle: make(chan struct{}),
 	}
 	p.backlog.Store(&Backlog{})
+	now := time.Now()
+	p.clock.Store(&reading{now, now}) // until Run reads the queue's clock
 	return p
 }
 
@@ -112,8 +114,7 @@ func (p *Post) Run(ctx context.Context) {
 	var counted time.Time
 	for {
 		if time.Since(counted) > countEvery {
-			if b, err := p.c.Queue.LetterBacklog(ctx); err == nil { // /readyz reports an error
-				p.backlog.Store(&b)
+			if p.lookAround(ctx) == nil { // /readyz reports an error
 				counted = time.Now()
 			}
 		}
@@ -128,6 +129,32 @@ func (p *Post) Run(ctx context.Context) {
 		case <-p.more:
 		}
 	}
+}
+
+// lookAround reads and keeps the queue's clock and backlog.
+func (p *Post) lookAround(ctx context.Context) error {
+	before := time.Now()
+	theirs, err := p.c.Queue.Clock(ctx)
+	if err != nil {
+		return err
+	}
+	// Assume that the queue's clock was read halfway through the call.
+	p.clock.Store(&reading{theirs, before.Add(time.Since(before) / 2)})
+
+	b, err := p.c.Queue.LetterBacklog(ctx)
+	if err != nil {
+		return err
+	}
+	p.backlog.Store(&b)
+	return nil
+}
+
+// now returns the approximate time of the queue's clock. All nodes use it, so that none takes a
+// letter before the lease of another node has ended. The time since the reading is monotonic, so it
+// remains right if this machine's clock is set.
+func (p *Post) now() time.Time {
+	r := p.clock.Load()
+	return r.theirs.Add(time.Since(r.ours))
 }
 
 // Shutdown prevents new attempts. It returns when the running attempts have ended, or when ctx is
@@ -147,7 +174,7 @@ func (p *Post) start(ctx context.Context, attempts *sync.WaitGroup, busy chan st
 		return
 	}
 
-	now := p.c.Now()
+	now := p.now()
 	letters, err := p.c.Queue.TakeLetters(ctx, now, now.Add(leaseFor), free)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -199,7 +226,7 @@ func (p *Post) send(ctx context.Context, l Letter) error {
 
 // settled returns the outcome of an attempt.
 func (p *Post) settled(l Letter, err error) Result {
-	r := Result{ID: l.ID, State: Sent, Ended: p.c.Now()}
+	r := Result{ID: l.ID, State: Sent, Ended: p.now()}
 	if err == nil {
 		if _, boxed := p.c.Transport.(*Box); boxed {
 			r.State = Kept
