@@ -284,6 +284,23 @@ func TestDocumentWithoutTitle(t *testing.T) {
 	}
 }
 
+// TestDocumentReadOnly shows that a read-only member has its default. Clients that require it must find
+// it also in resources from before the member existed.
+func TestDocumentReadOnly(t *testing.T) {
+	k := load(t, "").ByType("cxml_script")
+	v, err := k.New(Values{"display_name": []byte(`"a"`), "contents": []byte(`"<Response/>"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored := v["request_count"]; stored != nil {
+		t.Errorf("New stores the request_count %s, want none", stored)
+	}
+	got := string(k.Document(nil, v))
+	if want := `"request_count":0,"last_accessed_at":null`; !strings.Contains(got, want) {
+		t.Errorf("Document = %s, want %s in it", got, want)
+	}
+}
+
 func FuzzNew(f *testing.F) {
 	c, err := Load("")
 	if err != nil {

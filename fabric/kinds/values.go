@@ -39,7 +39,7 @@ func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
 	for _, f := range k.Fields {
 		_, ok := v[f.Name]
 		switch {
-		case ok:
+		case ok, f.ReadOnly:
 		case f.Required:
 			errs = append(errs, problem.Missing(f.Name))
 		case f.Default != nil:
@@ -234,8 +234,9 @@ func (k *Kind) NamedBy(v Values) string {
 }
 
 // Document returns the JSON of a resource. It begins with the members in before. The resource's own
-// members follow in the order of the schema. It omits secrets. A nullable member without a value
-// becomes null. Other members without a value are omitted.
+// members follow in the order of the schema. It omits secrets. A read-only member without a value has
+// its default, and a nullable member without a value becomes null. Other members without a value are
+// omitted.
 func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 	all := append([]Member(nil), before...)
 	for _, f := range k.Fields {
@@ -244,6 +245,8 @@ func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 		case f.WriteOnly:
 		case ok:
 			all = append(all, Member{f.Name, value})
+		case f.ReadOnly && f.Default != nil:
+			all = append(all, Member{f.Name, f.Default})
 		case f.Nullable:
 			all = append(all, Member{f.Name, json.RawMessage("null")})
 		case slices.Contains(k.Name, f.Name) && k.NamedBy(v) != "":
