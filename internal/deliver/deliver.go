@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/selvage/selvage/internal/dbclock"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -140,7 +141,7 @@ type Deliverer struct {
 	idle   chan struct{} // closed once Run has ended
 	once   sync.Once
 
-	ahead   atomic.Int64 // how far the queue's clock is ahead of this machine's
+	clock   dbclock.Clock // the queue's
 	waiting atomic.Int64
 	oldest  atomic.Int64 // when the oldest waiting job was queued, in Unix microseconds; 0 if none is waiting
 
@@ -178,7 +179,7 @@ func (d *Deliverer) now() time.Time {
 	if d.c.Now != nil {
 		return d.c.Now()
 	}
-	return time.Now().Add(time.Duration(d.ahead.Load()))
+	return d.clock.Now()
 }
 
 // Backlog returns how many jobs are waiting in the queue, and how long the oldest has waited. The
@@ -242,16 +243,9 @@ func (d *Deliverer) stopping(ctx context.Context) bool {
 
 // lookAround reads and keeps the queue's clock and backlog.
 func (d *Deliverer) lookAround(ctx context.Context) error {
-	before := time.Now()
-	clock, err := d.c.Queue.Clock(ctx)
-	if err != nil {
+	if err := d.clock.Read(ctx, d.c.Queue.Clock); err != nil {
 		return err // start logs database errors
 	}
-
-	// Assume that the queue's clock was read halfway through the call.
-	halfway := before.Add(time.Since(before) / 2)
-	d.ahead.Store(int64(clock.Sub(halfway)))
-
 	n, oldest, err := d.c.Queue.Backlog(ctx)
 	if err != nil {
 		return err

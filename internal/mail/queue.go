@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/selvage/selvage/internal/dbclock"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -69,11 +70,8 @@ type Post struct {
 	idle    chan struct{} // closed when Run returns
 	once    sync.Once
 	backlog atomic.Pointer[Backlog]
-	clock   atomic.Pointer[reading]
+	clock   dbclock.Clock // the queue's; due times and leases are compared with it
 }
-
-// A reading is a time of the queue's clock, and this machine's time when it was read.
-type reading struct{ theirs, ours time.Time }
 
 // New returns a Post.
 func New(c Config) *Post {
@@ -91,8 +89,6 @@ func New(c Config) *Post {
 		idle: make(chan struct{}),
 	}
 	p.backlog.Store(&Backlog{})
-	now := time.Now()
-	p.clock.Store(&reading{now, now}) // until Run reads the queue's clock
 	return p
 }
 
@@ -133,28 +129,15 @@ func (p *Post) Run(ctx context.Context) {
 
 // lookAround reads and keeps the queue's clock and backlog.
 func (p *Post) lookAround(ctx context.Context) error {
-	before := time.Now()
-	theirs, err := p.c.Queue.Clock(ctx)
-	if err != nil {
+	if err := p.clock.Read(ctx, p.c.Queue.Clock); err != nil {
 		return err
 	}
-	// Assume that the queue's clock was read halfway through the call.
-	p.clock.Store(&reading{theirs, before.Add(time.Since(before) / 2)})
-
 	b, err := p.c.Queue.LetterBacklog(ctx)
 	if err != nil {
 		return err
 	}
 	p.backlog.Store(&b)
 	return nil
-}
-
-// now returns the approximate time of the queue's clock. All nodes use it, so that none takes a
-// letter before the lease of another node has ended. The time since the reading is monotonic, so it
-// remains right if this machine's clock is set.
-func (p *Post) now() time.Time {
-	r := p.clock.Load()
-	return r.theirs.Add(time.Since(r.ours))
 }
 
 // Shutdown prevents new attempts. It returns when the running attempts have ended, or when ctx is
@@ -174,7 +157,7 @@ func (p *Post) start(ctx context.Context, attempts *sync.WaitGroup, busy chan st
 		return
 	}
 
-	now := p.now()
+	now := p.clock.Now()
 	letters, err := p.c.Queue.TakeLetters(ctx, now, now.Add(leaseFor), free)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -226,7 +209,7 @@ func (p *Post) send(ctx context.Context, l Letter) error {
 
 // settled returns the outcome of an attempt.
 func (p *Post) settled(l Letter, err error) Result {
-	r := Result{ID: l.ID, State: Sent, Ended: p.now()}
+	r := Result{ID: l.ID, State: Sent, Ended: p.clock.Now()}
 	if err == nil {
 		if _, boxed := p.c.Transport.(*Box); boxed {
 			r.State = Kept
