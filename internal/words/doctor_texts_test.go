@@ -51,9 +51,7 @@ func doctorTexts(t *testing.T) (found []string) {
 					}
 				}
 			case *ast.CompositeLit:
-				if isCheck(n) {
-					add(n.Elts[:2]...)
-				}
+				add(checkTexts(n)...)
 			}
 			return true
 		})
@@ -98,14 +96,23 @@ func wantFormat(t *testing.T, file string, call *ast.CallExpr, texts int) {
 	}
 }
 
-// isCheck reports whether a literal is a check: a group, a name, and a function.
-func isCheck(n *ast.CompositeLit) bool {
+// checkTexts returns the group and the name in a literal that is a check, which also has a function. The
+// literal may name these fields.
+func checkTexts(n *ast.CompositeLit) []ast.Expr {
 	if len(n.Elts) != 3 {
-		return false
+		return nil
 	}
-	_, group := constant(n.Elts[0])
-	_, name := constant(n.Elts[1])
-	return group && name
+	var texts []ast.Expr
+	for _, value := range n.Elts[:2] {
+		if pair, ok := value.(*ast.KeyValueExpr); ok {
+			value = pair.Value
+		}
+		if _, ok := constant(value); !ok {
+			return nil
+		}
+		texts = append(texts, value)
+	}
+	return texts
 }
 
 // nameOf returns the name of a called function or method.
