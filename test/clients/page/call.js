@@ -24,17 +24,25 @@ function film(color) {
   return canvas.captureStream(10)
 }
 
+let context
+
+/** Returns the page's AudioContext. There is only one, because each takes CPU time as long as it runs. */
+async function sound() {
+  context ??= new AudioContext()
+  await context.resume()
+  return context
+}
+
 /**
  * Creates the microphone and the camera: a tone of the given frequency, and a picture of the given
  * color.
  */
 function wear(frequency, color) {
   tone = frequency
-  const audio = new AudioContext()
   navigator.mediaDevices.getUserMedia = async (wanted) => {
     const stream = new MediaStream()
     if (wanted.audio) {
-      await audio.resume()
+      const audio = await sound()
       const source = audio.createOscillator()
       const gain = audio.createGain()
       const out = audio.createMediaStreamDestination()
@@ -119,8 +127,7 @@ async function spectrum() {
   const stream = call.remoteStream
   if (!stream || !stream.getAudioTracks().length) return null
   if (heardStream !== stream) {
-    const audio = new AudioContext()
-    await audio.resume()
+    const audio = await sound()
     analyser = audio.createAnalyser()
     analyser.fftSize = 4096
     audio.createMediaStreamSource(stream).connect(analyser)
@@ -162,9 +169,9 @@ async function heardCodec() {
 
 /** Waits until the given number of seconds of sound have passed. */
 async function pass(seconds) {
-  const audio = new AudioContext()
-  await audio.resume()
-  return until(() => audio.currentTime >= seconds)
+  const audio = await sound()
+  const end = audio.currentTime + seconds
+  return until(() => audio.currentTime >= end)
 }
 
 /** Waits for the video that the SDK shows in its rootElement, and returns it. */
