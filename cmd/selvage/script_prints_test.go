@@ -27,12 +27,14 @@ func cmdPrints(ts *testscript.TestScript, neg bool, args []string) {
 
 	command := args[end+1:]
 	var err error
-	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	pause := 50 * time.Millisecond
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(pause) {
 		err = ts.Exec("selvage", command...)
 		failed := err != nil
 		if failed == neg && matchesAll(ts.ReadFile("stdout"), wants) {
 			return
 		}
+		pause = min(2*pause, 400*time.Millisecond) // each run takes a core for a while
 	}
 
 	wantFailure := ""
@@ -55,7 +57,7 @@ func matchesAll(text string, expressions []*regexp.Regexp) bool {
 
 // cmdSilent runs a command of selvage until it prints nothing.
 func cmdSilent(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		ts.Check(ts.Exec("selvage", args...))
 		if ts.ReadFile("stdout") == "" {
 			return
