@@ -35,8 +35,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -192,7 +194,7 @@ func (s *Server) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case now := <-tick.C:
-			s.ping(now)
+			listener{s}.ping(now)
 			allDialogs{s}.check(now)
 			s.nonces.sweep(now)
 			s.blocked.sweep(now)
@@ -235,15 +237,14 @@ func (s *Server) Close() error {
 }
 
 // ping sends a packet to each phone that is registered here over UDP, to keep the phone's NAT
-// mapping alive (RFC 5626, section 4.4.1). It deletes expired addresses.
-func (s *Server) ping(now time.Time) {
+// mapping alive (RFC 5626, section 4.4.1). It deletes expired addresses. It does not hold mu while it
+// sends, because all other messages would have to wait.
+func (s listener) ping(now time.Time) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for a, until := range s.pinged {
-		if now.After(until) {
-			delete(s.pinged, a)
-			continue
-		}
+	maps.DeleteFunc(s.pinged, func(_ netip.AddrPort, until time.Time) bool { return now.After(until) })
+	phones := slices.Collect(maps.Keys(s.pinged))
+	s.mu.Unlock()
+	for _, a := range phones {
 		// If this fails, the phone registers again later.
 		_, _ = s.c.UDP.WriteToUDPAddrPort([]byte("\r\n\r\n"), a)
 	}
