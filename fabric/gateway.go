@@ -51,6 +51,7 @@ type Gateway struct {
 	Networks            []netip.Prefix // networks from which the gateway's calls come
 	MaxCalls            int            // maximum number of calls at a time
 	Updated             time.Time
+	Damage              error // the password cannot be opened; only All sets it
 }
 
 // ParseSIPHost splits the URI of a gateway, which is [sip:][user@]host[:port]. Without a port, port
@@ -204,7 +205,8 @@ func (gs *Gateways) Find(ctx context.Context, projectID, id string) (Gateway, er
 // gatewayPage is how many gateways are read at a time.
 const gatewayPage = 500
 
-// All returns the SIP gateways of all projects.
+// All returns the SIP gateways of all projects. A gateway whose password cannot be opened has Damage,
+// and does not keep the others from being used.
 func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
 	for after := ""; ; {
 		found, err := gs.store.ListGateways(ctx, after, gatewayPage)
@@ -213,9 +215,7 @@ func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
 		}
 		for _, r := range found {
 			g, err := gs.open(r)
-			if err != nil {
-				return nil, err
-			}
+			g.Damage = err
 			all, after = append(all, g), r.ID
 		}
 		if len(found) < gatewayPage {

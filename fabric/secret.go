@@ -13,8 +13,13 @@ import (
 // is the result of an earlier call.
 func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string) (string, error) {
 	sent := make(kinds.Values)
+	secrets := 0
 	for _, field := range k.Fields {
-		if raw, ok := values[field.Name]; ok && field.WriteOnly {
+		if !field.WriteOnly {
+			continue
+		}
+		secrets++
+		if raw, ok := values[field.Name]; ok {
 			sent[field.Name] = raw
 			delete(values, field.Name)
 		}
@@ -24,7 +29,8 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 	}
 
 	all := make(kinds.Values)
-	if sealed != "" {
+	keepsSome := len(sent) < secrets
+	if sealed != "" && keepsSome { // new secrets also replace those that cannot be opened
 		var err error
 		if all, err = c.openSecrets(id, sealed); err != nil {
 			return "", err

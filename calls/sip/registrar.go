@@ -76,6 +76,7 @@ func (s registrar) readGateways(ctx context.Context) error {
 		return err
 	}
 
+	s.logDamage(gateways)
 	s.mu.Lock()
 	s.gateways = gateways
 	waiting := make(map[string]int) // registrations by project; "" counts all
@@ -92,7 +93,7 @@ func (s registrar) readGateways(ctx context.Context) error {
 
 	wanted := make(map[string]int) // registrations by project
 	for _, g := range gateways {
-		if !g.Registers {
+		if !g.Registers || g.Damage != nil {
 			continue
 		}
 		wanted[g.ProjectID]++
@@ -101,6 +102,27 @@ func (s registrar) readGateways(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// logDamage logs which passwords of gateways cannot be opened. It logs each gateway once, and again
+// after the gateway was changed.
+func (s registrar) logDamage(gateways []fabric.Gateway) {
+	damaged := make(map[string]time.Time)
+	for _, g := range gateways {
+		if g.Damage != nil {
+			damaged[g.ID] = g.Updated
+		}
+	}
+	s.mu.Lock()
+	logged := s.damaged
+	s.damaged = damaged
+	s.mu.Unlock()
+
+	for _, g := range gateways {
+		if g.Damage != nil && !logged[g.ID].Equal(g.Updated) {
+			s.log.Error("opening the password of a SIP gateway", "gateway_id", g.ID, "error", g.Damage)
+		}
+	}
 }
 
 // isRegistrar reports whether this node registers at a gateway. With several nodes, only the node

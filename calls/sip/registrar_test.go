@@ -36,6 +36,44 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
+// TestDamagedGateway shows that a gateway whose password cannot be opened does not keep other gateways
+// from registering. This is logged once. With a new password, the gateway works again.
+func TestDamagedGateway(t *testing.T) {
+	w := newWorld(t)
+	registers := map[string]json.RawMessage{"register": json.RawMessage("true")}
+	broken, id := w.newCarrier(registers)
+	rows := w.store.Fabric().Resources
+	r := must[fabric.Resource](t)(rows.FindResource(t.Context(), w.project, fabric.GatewayKind, id))
+	old := r.Updated
+	r.Secrets = "damaged"
+	r.Updated = old.Add(time.Second)
+	if err := rows.UpdateResource(t.Context(), r, old, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	registers["name"] = quoted("Another carrier")
+	carrier, _ := w.newCarrier(registers)
+	for range 2 {
+		if err := w.server.ReadGateways(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	carrier.expect("REGISTER")
+	w.logs("gateway_id=" + id)
+	w.log.mu.Lock()
+	n := strings.Count(w.log.text.String(), "opening the password of a SIP gateway")
+	w.log.mu.Unlock()
+	if n != 1 {
+		t.Errorf("the server has logged the damage %d times, want once", n)
+	}
+
+	w.changeGateway(id, map[string]json.RawMessage{"password": quoted("secret-again")})
+	if err := w.server.ReadGateways(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	broken.expect("REGISTER")
+}
+
 // requires reads a REGISTER, which must request the length in before, and answers that the length
 // must be at least the one in after.
 func (p *phone) requires(before, after string) {

@@ -102,6 +102,7 @@ type Server struct {
 	dialogs       map[dialogKey]*dialog
 	legs          map[string]*dialog
 	gateways      []fabric.Gateway       // the gateways of all projects
+	damaged       map[string]time.Time   // when gateways with a logged Damage were last changed
 	registrations map[string]*enrollment // enrollments by the id of the gateway
 
 	pinged map[netip.AddrPort]time.Time // phones registered over UDP, and until when to ping them
