@@ -146,8 +146,8 @@ func (s outsiders) callerFromGateway(ctx context.Context, r *sip.Request, f flow
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 
-	from := calls.Party{Address: "anonymous", Name: "Anonymous"}
-	if number, ok := gatewayNumber(r.From().Address); ok {
+	from := anonymous
+	if number, ok := gatewayNumber(r.From().Address); ok && !withholdsCaller(r) {
 		from = calls.Party{Address: number, Name: number}
 	}
 	c := s.newCaller(f, to, gateway.ID, from)
@@ -250,6 +250,9 @@ func (s outsiders) callerOfSIPAddress(ctx context.Context, r *sip.Request, f flo
 	}
 	uri := printable(r.From().Address.User + "@" + r.From().Address.Host)
 	from := calls.Party{Address: "sip:" + uri, Name: cmp.Or(printable(r.From().DisplayName), uri)}
+	if withholdsCaller(r) {
+		from = anonymous
+	}
 	c := s.newCaller(f, to, a.ID, from)
 	c.provedPassword = hasPassword
 	c.client.Socket.Claimed = !hasPassword && f.udp != nil
