@@ -3,7 +3,6 @@ package sip
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -13,8 +12,6 @@ import (
 	"github.com/emiago/sipgo/sip"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/session"
 )
 
 // These constants determine how often gateways are read and registrations are renewed.
@@ -97,7 +94,7 @@ func (s registrar) readGateways(ctx context.Context) error {
 			continue
 		}
 		wanted[g.ProjectID]++
-		if wanted[g.ProjectID] <= maxRegistered && s.isRegistrar(ctx, g) {
+		if wanted[g.ProjectID] <= maxRegistered && !s.isLeaving() && s.isRegistrar(ctx, g) {
 			s.registerAt(ctx, g, waiting)
 		}
 	}
@@ -123,24 +120,6 @@ func (s registrar) logDamage(gateways []fabric.Gateway) {
 			s.log.Error("opening the password of a SIP gateway", "gateway_id", g.ID, "error", g.Damage)
 		}
 	}
-}
-
-// isRegistrar reports whether this node registers at a gateway. With several nodes, only the node
-// that holds the lease registers.
-func (s registrar) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
-	if s.c.Alone {
-		return true
-	}
-	key := session.Key{Kind: "registrar", ID: g.ID}
-	node := []byte(s.c.Node)
-	err := s.c.Sessions.Add(ctx, key, node, registrarFor)
-	if errors.Is(err, problem.Conflict) {
-		err = s.c.Sessions.CompareAndSwap(ctx, key, node, node, registrarFor)
-	}
-	if err != nil && !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) && ctx.Err() == nil {
-		s.log.Error("registering at a SIP gateway", "gateway_id", g.ID, "error", err)
-	}
-	return err == nil
 }
 
 // registerAt registers at a gateway if a registration is due, unless too many registrations are
@@ -210,12 +189,26 @@ func (s registrar) connectTo(ctx context.Context, g fabric.Gateway, r *enrollmen
 	return f, nil
 }
 
-// sendRegister sends a REGISTER to a gateway (RFC 3261, section 10.2).
+// sendRegister sends a REGISTER to a gateway. authorization may be nil.
 func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header) {
+	r := s.newRegister(g, reg, f, authorization)
+	s.request(r, f, timerEnd/2, func(answer *sip.Response) {
+		if answer == nil || answer.StatusCode >= 200 {
+			s.answeredRegister(g, reg, f, authorization != nil, answer)
+		}
+	})
+}
+
+// newRegister returns a REGISTER for a gateway (RFC 3261, section 10.2). Once Unregister was called, the
+// REGISTER ends the registration.
+func (s registrar) newRegister(g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header) *sip.Request {
 	s.mu.Lock()
 	reg.seq++
 	seq := reg.seq
 	expires := sip.ExpiresHeader(reg.expires)
+	if s.leaving {
+		expires = 0
+	}
 	s.mu.Unlock()
 	who := sip.Uri{Scheme: "sip", User: escapeUser(g.Username), Host: uriHost(g.Host)}
 	r := s.newRequest(sip.REGISTER, gatewayURI(g, ""), f)
@@ -233,12 +226,7 @@ func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, autho
 		r.AppendHeader(authorization)
 	}
 	r.SetBody(nil)
-
-	s.request(r, f, timerEnd/2, func(answer *sip.Response) {
-		if answer == nil || answer.StatusCode >= 200 {
-			s.answeredRegister(g, reg, f, authorization != nil, answer)
-		}
-	})
+	return r
 }
 
 // answeredRegister handles answer, the response to a REGISTER. answer is nil if no response
@@ -336,31 +324,4 @@ func expiryOf(r *sip.Response, user string) time.Duration {
 		return max(seconds(h.Value()), time.Second)
 	}
 	return registerFor
-}
-
-// registeredAt returns the ids of those gateways at an address where the server has a registration.
-// ours reports whether a user is in the Contact header of one of these registrations.
-func (s *Server) registeredAt(from netip.Addr, user string) (ids map[string]bool, ours bool) {
-	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, r := range s.registrations {
-		if r.at.Addr() != from || !now.Before(r.until) {
-			continue
-		}
-		if ids == nil {
-			ids = make(map[string]bool)
-		}
-		ids[id] = true
-		ours = ours || strings.EqualFold(r.user, user)
-	}
-	return ids, ours
-}
-
-// isGateway reports whether any gateway in the latest list accepts calls from an address.
-func (s *Server) isGateway(from netip.Addr) bool {
-	s.mu.Lock()
-	gateways := s.gateways
-	s.mu.Unlock()
-	return slices.ContainsFunc(gateways, func(g fabric.Gateway) bool { return g.Accepts(from) })
 }

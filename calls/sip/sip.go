@@ -16,7 +16,7 @@
 //	dialog.go       calls; inbound.go handles calls from phones, outbound.go rings phones
 //	refer.go        transfers of calls
 //	tell.go         events from package calls
-//	gateway.go      calls through gateways; registrar.go registers at them
+//	gateway.go      calls through gateways; registrar.go registers at them, unregister.go ends this
 //	outside.go      calls from gateways, and from anyone to SIP addresses
 //
 // The server stores nothing for a request outside a call until the request is authenticated. A
@@ -104,6 +104,7 @@ type Server struct {
 	gateways      []fabric.Gateway       // the gateways of all projects
 	damaged       map[string]time.Time   // when gateways with a logged Damage were last changed
 	registrations map[string]*enrollment // enrollments by the id of the gateway
+	leaving       bool                   // Unregister was called
 
 	pinged map[netip.AddrPort]time.Time // phones registered over UDP, and until when to ping them
 	closed bool

@@ -23,6 +23,7 @@ import (
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/session"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
@@ -40,6 +41,7 @@ type world struct {
 	calls   *calls.Calls
 	records *calls.Records
 	store   *store.Store
+	shared  session.Store
 	server  *sip.Server
 	udp     *net.UDPAddr
 	streams *observed
@@ -110,7 +112,13 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 		t.Fatal(err)
 	}
 
-	w := &world{t: t, store: rows, subscribers: map[string]string{}, browser: make(chan calls.Event, 1000)}
+	w := &world{
+		t:           t,
+		store:       rows,
+		shared:      sessions,
+		subscribers: map[string]string{},
+		browser:     make(chan calls.Event, 1000),
+	}
 	w.fabric = fabric.New(fabric.Config{
 		Stores:      rows.Fabric(),
 		Ring:        storetest.Ring(t, dir, rows, nil),

@@ -112,13 +112,17 @@ func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	return errors.Join(append(errs, s.app.settle())...)
 }
 
-// stopCalls waits for at most drain until calls have ended by themselves. Then it ends the
-// remaining calls and closes the WebSockets. If drain is set and there are other nodes, it closes
-// the WebSockets first, so that clients connect to those nodes and control their calls from there.
+// stopCalls unregisters at gateways, and waits for at most drain until calls have ended by
+// themselves. Then it ends the remaining calls and closes the WebSockets. If drain is set and there
+// are other nodes, it closes the WebSockets first, so that clients connect to those nodes and control
+// their calls from there.
 func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
 	defer s.app.relay.Shutdown(ctx)
 	if s.app.Calls == nil {
 		return
+	}
+	if s.app.sip != nil {
+		s.app.sip.Unregister(ctx) // before new calls are refused
 	}
 	if drain > 0 {
 		if !s.app.bus.Alone() {

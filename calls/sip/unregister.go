@@ -1,0 +1,112 @@
+package sip
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// unregisterFor limits how long a stopping server waits for gateways, and then for the session store.
+const unregisterFor = time.Second
+
+// Unregister ends the registrations at gateways, which would otherwise send calls to a server that has
+// stopped. The server does not register again, so another node may register in its place. Unregister
+// does not wait for gateways that do not answer.
+func (s *Server) Unregister(ctx context.Context) {
+	s.mu.Lock()
+	s.leaving = true
+	gateways, enrolled := s.gateways, maps.Clone(s.registrations)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, unregisterFor)
+	defer cancel()
+	var work sync.WaitGroup
+	for _, g := range gateways {
+		if reg := enrolled[g.ID]; reg != nil {
+			work.Go(func() {
+				defer s.recoverPanic()
+				registrar{s}.leave(ctx, g, reg)
+			})
+		}
+	}
+	work.Wait()
+}
+
+// isLeaving reports whether Unregister was called.
+func (s registrar) isLeaving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaving
+}
+
+// leave unregisters at a gateway, and then gives up the lease. It does nothing if another node holds
+// the lease: some gateways keep only one registration, which is then that of the other node.
+func (s registrar) leave(ctx context.Context, g fabric.Gateway, reg *enrollment) {
+	if !s.isRegistrar(ctx, g) {
+		return
+	}
+	s.unregisterAt(ctx, g, reg)
+	if s.c.Alone {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterFor)
+	defer cancel()
+	if err := s.c.Sessions.Delete(ctx, leaseOf(g)); err != nil {
+		s.log.Warn("leaving a SIP gateway to another node", "gateway_id", g.ID, "error", err)
+	}
+}
+
+// unregisterAt unregisters at a gateway, and waits for its answer until ctx is done.
+func (s registrar) unregisterAt(ctx context.Context, g fabric.Gateway, reg *enrollment) {
+	s.mu.Lock()
+	isWaiting := reg.pending && reg.seq > 0 // the gateway may accept the REGISTER
+	isRegistered := isWaiting || time.Now().Before(reg.until)
+	f := flow{tcp: reg.stream, remote: reg.at}
+	if f.tcp == nil {
+		f.udp = s.c.UDP
+	}
+	s.mu.Unlock()
+	if !isRegistered || f.hasEnded() {
+		return
+	}
+
+	answered := make(chan struct{})
+	s.sendUnregister(g, reg, f, nil, sync.OnceFunc(func() { close(answered) }))
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	}
+}
+
+// sendUnregister sends a REGISTER that ends a registration (RFC 3261, section 10.2.2). It calls done
+// once the gateway has answered, or has not answered in time.
+func (s registrar) sendUnregister(
+	g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header, done func(),
+) {
+	s.request(s.newRegister(g, reg, f, authorization), f, unregisterFor, func(answer *sip.Response) {
+		switch {
+		case answer == nil:
+			done()
+			return
+		case answer.StatusCode < 200:
+			return
+		case answer.StatusCode < 300:
+			s.mu.Lock()
+			reg.until = time.Time{}
+			s.mu.Unlock()
+			done()
+			return
+		}
+		uri := gatewayURI(g, "")
+		h, ok := answerChallenge(answer, sip.REGISTER, uri.String(), g.Username, g.Password)
+		if !ok || authorization != nil {
+			done()
+			return
+		}
+		s.sendUnregister(g, reg, f, h, done)
+	})
+}
