@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -44,13 +45,14 @@ type dialog struct {
 	checked   time.Time
 	over      bool
 
-	updates    *rate.Limiter   // limits re-INVITEs, UPDATEs and REFERs; fixed
-	invite     *sip.Request    // the INVITE that began the dialog
-	received   *serverTx       // the transaction of invite, if the phone sent it
-	heard      bool            // the phone has responded to our INVITE
-	reason     sip.Header      // the reason in a CANCEL that is held until the phone's first response
-	gateway    *fabric.Gateway // the gateway of the call, or nil; fixed once flow is set
-	authorized bool            // the INVITE to the gateway had credentials
+	updates    *rate.Limiter    // limits re-INVITEs, UPDATEs and REFERs; fixed
+	invite     *sip.Request     // the INVITE that began the dialog
+	received   *serverTx        // the transaction of invite, if the phone sent it
+	heard      bool             // the phone has responded to our INVITE
+	reason     sip.Header       // the reason in a CANCEL that is held until the phone's first response
+	gateway    *fabric.Gateway  // the gateway of the call, or nil; fixed once flow is set
+	authorized bool             // the INVITE to the gateway had credentials
+	tried      []netip.AddrPort // the gateway's addresses that were tried; only handlers of its answers use it
 
 	reTx       *serverTx // the transaction of the phone's latest accepted re-INVITE
 	unanswered *serverTx // the INVITE whose late offer the phone has not answered yet, or nil

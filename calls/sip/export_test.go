@@ -29,6 +29,21 @@ func (s *Server) TimeOutACKs() {
 	}
 }
 
+// TimeOutRequests makes the server stop waiting for the responses to all requests that it has sent, as
+// it does after a while.
+func (s *Server) TimeOutRequests() {
+	s.mu.Lock()
+	transactions := slices.Collect(maps.Values(s.sent))
+	s.mu.Unlock()
+	for _, t := range transactions {
+		t.stop()
+		t.mu.Lock()
+		t.since = t.since.Add(-timerEnd)
+		t.mu.Unlock()
+		t.tick()
+	}
+}
+
 // RenewRegistrations makes the registrations at all gateways due.
 func (s *Server) RenewRegistrations() {
 	s.mu.Lock()

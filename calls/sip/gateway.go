@@ -63,7 +63,7 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 	if err != nil {
 		return err
 	}
-	f, err := trunks{s}.flowTo(ctx, g, at)
+	f, err := trunks{s}.reach(ctx, g, at, &d.tried)
 	if err != nil {
 		return err
 	}
@@ -93,15 +93,7 @@ func (d *dialog) reopen() error {
 	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
 	defer cancel()
 	former := d.path()
-	at := former.remote
-	var err error
-	if d.received != nil { // the gateway opened the connection, from a port on which nothing listens
-		at, err = trunks{d.server}.resolve(ctx, *d.gateway)
-	}
-	if err != nil {
-		return err
-	}
-	f, err := trunks{d.server}.flowTo(ctx, *d.gateway, at)
+	f, err := d.reach(ctx, former)
 	if err != nil {
 		return err
 	}
@@ -112,6 +104,16 @@ func (d *dialog) reopen() error {
 	defer d.mu.Unlock()
 	d.flow = f
 	return nil
+}
+
+// reach connects to the gateway of a call. former is the path so far. If the gateway opened it, nothing
+// listens at its port.
+func (d *dialog) reach(ctx context.Context, former flow) (flow, error) {
+	s := trunks{d.server}
+	if d.received != nil {
+		return s.reachOther(ctx, *d.gateway, new([]netip.AddrPort))
+	}
+	return s.flowTo(ctx, *d.gateway, former.remote)
 }
 
 // callerFor returns the user in the From header of a call. The header never contains the caller's

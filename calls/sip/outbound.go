@@ -104,6 +104,7 @@ func (d *dialog) sendInvite(more sip.Header) {
 // answered handles the phone's response to the INVITE. r is nil if no response arrived in time.
 func (d *dialog) answered(r *sip.Response) {
 	switch {
+	case d.failOver(r):
 	case r == nil:
 		if d.finish() {
 			d.hangUp(calls.Fail, calls.UserNotRegistered)

@@ -3,6 +3,7 @@ package sip
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -45,6 +46,7 @@ type enrollment struct {
 	until       time.Time      // when the registration expires; zero without a registration
 	updated     time.Time      // when the gateway was last changed
 	pending     bool
+	tried       []netip.AddrPort // the addresses that the pending registration has tried
 }
 
 // A registrar registers a [Server] at gateways.
@@ -144,6 +146,7 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 	if due {
 		r.pending = true
 		r.lengthened = false
+		r.tried = nil
 	}
 	s.mu.Unlock()
 	if !due {
@@ -158,35 +161,24 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 	}()
 }
 
-// reachRegistrar sends the first REGISTER to a gateway.
+// reachRegistrar sends a REGISTER to the first address of a gateway that was not tried and can be
+// connected.
 func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	f, err := s.connectTo(ctx, g, r)
+	f, err := trunks(s).reachOther(ctx, g, &r.tried)
 	if err != nil {
-		s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)
+		if !errors.Is(err, errNoOther) {
+			s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)
+		}
 		s.registered(r, 0)
 		return
 	}
-	s.sendRegister(g, r, f, nil)
-}
-
-// connectTo returns the connection to a gateway, and notes the connection and the gateway's address
-// in r.
-func (s registrar) connectTo(ctx context.Context, g fabric.Gateway, r *enrollment) (flow, error) {
-	at, err := trunks(s).resolve(ctx, g)
-	if err != nil {
-		return flow{}, err
-	}
-	f, err := trunks(s).flowTo(ctx, g, at)
-	if err != nil {
-		return flow{}, err
-	}
 	s.mu.Lock()
-	r.at = at
+	r.at = f.remote
 	r.stream = f.tcp
 	s.mu.Unlock()
-	return f, nil
+	s.sendRegister(g, r, f, nil)
 }
 
 // sendRegister sends a REGISTER to a gateway. authorization may be nil.
@@ -201,7 +193,9 @@ func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, autho
 
 // newRegister returns a REGISTER for a gateway (RFC 3261, section 10.2). Once Unregister was called, the
 // REGISTER ends the registration.
-func (s registrar) newRegister(g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header) *sip.Request {
+func (s registrar) newRegister(
+	g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header,
+) *sip.Request {
 	s.mu.Lock()
 	reg.seq++
 	seq := reg.seq
@@ -251,6 +245,11 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 	default:
 		s.log.Warn("a SIP gateway refuses the registration", "gateway_id", g.ID, "host", addressOfGateway(g),
 			"status", answer.StatusCode)
+	}
+
+	if answer == nil || answer.StatusCode == 503 { // RFC 3263, section 4.3
+		s.reachRegistrar(context.Background(), g, reg)
+		return
 	}
 	s.registered(reg, 0)
 }

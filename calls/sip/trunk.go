@@ -33,10 +33,11 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 	if g.Encrypted && g.Transport != "tls" {
 		return calls.Phone{}, errEncryption
 	}
-	at, err := trunks{s}.resolve(ctx, g)
+	addresses, err := trunks{s}.resolve(ctx, g, 1)
 	if err != nil {
 		return calls.Phone{}, err
 	}
+	at := addresses[0]
 	user := number
 	if user == "" {
 		user = g.User
@@ -57,32 +58,64 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 // trunks connects a [Server] to gateways.
 type trunks struct{ *Server }
 
-// resolve returns the address of a gateway (RFC 3263). Projects choose the names of their gateways.
-// Therefore, resolve rejects names that lead to hosts that only this machine can reach.
-func (s trunks) resolve(ctx context.Context, g fabric.Gateway) (netip.AddrPort, error) {
-	host, port := g.Host, g.Port
-	if a, err := netip.ParseAddr(host); err == nil {
-		return s.permitted(g, []netip.Addr{a.Unmap()}, port)
-	}
-	if port == 0 {
-		service, network := "sip", g.Transport
-		if g.Transport == "tls" {
-			service, network = "sips", "tcp"
-		}
-		_, records, err := s.c.Resolver.LookupSRV(ctx, service, network, host)
-		if err == nil && len(records) > 0 && records[0].Target != "." {
-			host, port = records[0].Target, records[0].Port
+// resolve returns up to most addresses of a gateway, in the order in which to try them (RFC 3263).
+// Projects choose the names of their gateways. Therefore, resolve leaves out names that lead to hosts
+// that only this machine can reach. It returns an error if no address is left.
+func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
+	if a, err := netip.ParseAddr(g.Host); err == nil {
+		all = s.permitted(g, []netip.Addr{a.Unmap()}, g.Port)
+	} else {
+		all, err = s.lookUp(ctx, g, most)
+		if err != nil {
+			return nil, err
 		}
 	}
-	addresses, err := s.c.Resolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("resolving %s: %w", host, err)
+	if len(all) == 0 {
+		return nil, errNoAddress
 	}
-	return s.permitted(g, addresses, port)
+	return all[:min(len(all), most)], nil
 }
 
-// permitted returns the first address that MayReach permits and that can reach this machine.
-func (s trunks) permitted(g fabric.Gateway, addresses []netip.Addr, port uint16) (netip.AddrPort, error) {
+// lookUp is resolve for a host name.
+func (s trunks) lookUp(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
+	hosts := s.hostsOf(ctx, g)
+	for _, h := range hosts[:min(len(hosts), maxTargets)] {
+		if len(all) >= most {
+			break
+		}
+		addresses, lookup := s.c.Resolver.LookupNetIP(ctx, "ip", h.Target)
+		if lookup != nil {
+			err = fmt.Errorf("resolving %s: %w", h.Target, lookup)
+			continue
+		}
+		all = append(all, s.permitted(g, addresses, h.Port)...)
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	return nil, err
+}
+
+// hostsOf returns the hosts and ports that SRV records name for a gateway, by priority. If the gateway
+// has a port or no such records, hostsOf returns the gateway's own host and port.
+func (s trunks) hostsOf(ctx context.Context, g fabric.Gateway) []*net.SRV {
+	own := []*net.SRV{{Target: g.Host, Port: g.Port}}
+	if g.Port != 0 {
+		return own
+	}
+	service, network := "sip", g.Transport
+	if g.Transport == "tls" {
+		service, network = "sips", "tcp"
+	}
+	_, records, err := s.c.Resolver.LookupSRV(ctx, service, network, g.Host)
+	if err != nil || len(records) == 0 || records[0].Target == "." {
+		return own
+	}
+	return records
+}
+
+// permitted returns the addresses that MayReach permits and that can reach this machine.
+func (s trunks) permitted(g fabric.Gateway, addresses []netip.Addr, port uint16) (all []netip.AddrPort) {
 	switch {
 	case port != 0:
 	case g.Transport == "tls":
@@ -93,10 +126,10 @@ func (s trunks) permitted(g fabric.Gateway, addresses []netip.Addr, port uint16)
 	for _, a := range addresses {
 		at := netip.AddrPortFrom(a.Unmap(), port)
 		if s.c.MayReach(g.Host, at) && s.c.AddressFor(at.Addr()).IsValid() {
-			return at, nil
+			all = append(all, at)
 		}
 	}
-	return netip.AddrPort{}, errNoAddress
+	return all
 }
 
 // dialFor limits how long connecting to a gateway may take.

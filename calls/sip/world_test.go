@@ -42,6 +42,7 @@ type world struct {
 	records *calls.Records
 	store   *store.Store
 	shared  session.Store
+	names   zone
 	server  *sip.Server
 	udp     *net.UDPAddr
 	streams *observed
@@ -149,6 +150,7 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 		AddressFor: engine.AddressFor,
 		Log:        log,
 		Roots:      trusted(),
+		Resolver:   &net.Resolver{PreferGo: true, Dial: w.names.dial},
 		MayReach:   func(_ string, at netip.AddrPort) bool { return at.Addr().IsLoopback() },
 	})
 	cfg := calls.Config{

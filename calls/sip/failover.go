@@ -1,0 +1,102 @@
+package sip
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/emiago/sipgo/sip"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// maxTargets is the maximum number of a gateway's addresses that are tried for a call or a registration.
+const maxTargets = 3
+
+// errNoOther is the error of a gateway all of whose addresses were tried.
+var errNoOther = errors.New("the gateway has no other address")
+
+// reachOther returns a path to the first address of a gateway that can be connected and is not in tried.
+// It adds the addresses that it tries to tried.
+func (s trunks) reachOther(ctx context.Context, g fabric.Gateway, tried *[]netip.AddrPort) (flow, error) {
+	if len(*tried) >= maxTargets {
+		return flow{}, errNoOther
+	}
+	addresses, err := s.resolve(ctx, g, maxTargets)
+	if err != nil {
+		return flow{}, err
+	}
+	err = errNoOther
+	for _, at := range addresses {
+		if len(*tried) >= maxTargets || slices.Contains(*tried, at) {
+			continue
+		}
+		*tried = append(*tried, at)
+		f, dialed := s.flowTo(ctx, g, at)
+		if dialed == nil {
+			return f, nil
+		}
+		err = dialed
+	}
+	return flow{}, err
+}
+
+// reach returns a path to a gateway at an address or, if that cannot be connected, at another address.
+func (s trunks) reach(
+	ctx context.Context, g fabric.Gateway, at netip.AddrPort, tried *[]netip.AddrPort,
+) (flow, error) {
+	*tried = append(*tried, at)
+	f, err := s.flowTo(ctx, g, at)
+	if err == nil {
+		return f, nil
+	}
+	other, errOther := s.reachOther(ctx, g, tried)
+	if errors.Is(errOther, errNoOther) {
+		return flow{}, err
+	}
+	return other, errOther
+}
+
+// failOver repeats the INVITE at another address of the gateway if the gateway has not answered, so that
+// answer is nil, or has answered with 503 (RFC 3263, section 4.3). It reports whether it repeated the
+// INVITE.
+func (d *dialog) failOver(answer *sip.Response) bool {
+	if d.gateway == nil || !d.isRefused(answer) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
+	defer cancel()
+	f, err := trunks{d.server}.reachOther(ctx, *d.gateway, &d.tried)
+	if err != nil {
+		if !errors.Is(err, errNoOther) {
+			d.server.log.Warn("calling another address of a SIP gateway", "gateway_id", d.gateway.ID,
+				"leg_id", d.leg, "error", err)
+		}
+		return false
+	}
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over || d.confirmed {
+		return false
+	}
+	d.flow = f
+	d.authorized = false
+	d.heard = false // a CANCEL must wait for a response to the new INVITE
+	d.sendInvite(nil)
+	return true
+}
+
+// isRefused reports whether an answer means that the gateway cannot take the call at this address.
+func (d *dialog) isRefused(answer *sip.Response) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over || d.confirmed {
+		return false
+	}
+	if answer == nil {
+		return !d.heard
+	}
+	return answer.StatusCode == 503
+}

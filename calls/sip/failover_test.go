@@ -1,0 +1,98 @@
+package sip_test
+
+import (
+	"encoding/json"
+	"net"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// port returns the port of the phone's socket.
+func (p *phone) port() uint16 { return p.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port() }
+
+// carriers returns two phones that act as the addresses of one gateway. SRV records name them. more
+// changes the gateway's fields.
+func (w *world) carriers(more map[string]json.RawMessage) (first, second *phone) {
+	w.t.Helper()
+	first = w.newPhone("carrier")
+	second = w.newPhone("carrier")
+	w.names.serve(w.t, first.port(), second.port())
+	more["uri"] = quoted("trunk@isp.example")
+	w.newCarrier(more)
+	w.permit(fabric.OutboundOn, "+49")
+	return first, second
+}
+
+// TestFailover shows that a call goes to the next address of a gateway if an address does not answer, or
+// answers with 503. If no address takes the call, the caller learns this.
+func TestFailover(t *testing.T) {
+	for name, fails := range map[string]func(w *world, p *phone, invite message){
+		"503": func(_ *world, p *phone, invite message) {
+			p.reply(invite, "503 Service Unavailable", "")
+			p.expect("ACK")
+		},
+		"silence": func(w *world, _ *phone, _ message) { w.server.TimeOutRequests() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			first, second := w.carriers(map[string]json.RawMessage{})
+			alice := w.newPhone("alice")
+			alice.dial("+4930123456")
+			one := first.expect("INVITE")
+			fails(w, first, one)
+			two := second.expect("INVITE")
+			if got, want := two.header("Call-ID")[0], one.header("Call-ID")[0]; got != want {
+				t.Errorf("the second address got the Call-ID %s, want %s", got, want)
+			}
+			two = second.challenge(two, "Proxy-Authenticate: Digest realm=\"isp\", nonce=\"abc\", algorithm=MD5\r\n")
+			second.respond(two, "200 OK", second.offer("sendrecv"))
+			second.expect("ACK")
+			answered := alice.expect("200")
+			alice.acks(answered, alice.seq)
+			alice.hangsUp(answered)
+			second.respond(second.expect("BYE"), "200 OK", "")
+			w.isOver()
+
+			r, _ := alice.dial("+4930123456")
+			fails(w, first, first.expect("INVITE"))
+			fails(w, second, second.expect("INVITE"))
+			alice.send(alice.acknowledge(r, alice.expect("480")))
+			w.isOver()
+		})
+	}
+}
+
+// TestFailoverOfConnection shows that a call goes to the next address of a gateway if the first address
+// refuses the connection.
+func TestFailoverOfConnection(t *testing.T) {
+	w := newWorld(t)
+	carrier := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { _ = carrier.Close() })
+	closed := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	_ = closed.Close()
+	port := func(l net.Listener) uint16 { return l.Addr().(*net.TCPAddr).AddrPort().Port() }
+	w.names.serve(t, port(closed), port(carrier))
+	w.newCarrier(map[string]json.RawMessage{"uri": quoted("trunk@isp.example"), "transport": quoted("tcp")})
+	w.permit(fabric.OutboundOn, "+49")
+	w.newPhone("alice").dial("+4930123456")
+	trunk := w.newPhone("carrier")
+	trunk.conn = must[net.Conn](t)(carrier.Accept())
+	trunk.expect("INVITE")
+}
+
+// TestFailoverOfRegistration is like TestFailover, for the registration at the gateway.
+func TestFailoverOfRegistration(t *testing.T) {
+	w := newWorld(t)
+	first, second := w.carriers(map[string]json.RawMessage{"register": json.RawMessage("true")})
+	w.readGateways(w.server)
+	first.reply(first.expect("REGISTER"), "503 Service Unavailable", "")
+	second.accepts(w.server, second.expect("REGISTER"))
+
+	w.server.RenewRegistrations()
+	w.readGateways(w.server)
+	first.expect("REGISTER")
+	w.server.TimeOutRequests()
+	second.reply(second.expect("REGISTER"), "503 Service Unavailable", "")
+	eventually(t, "the failure to be noted", func() bool { return w.server.PendingRegistrations() == 0 })
+}

@@ -1,0 +1,76 @@
+package sip_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// A zone is what the server's resolver knows. Without records, the resolver knows only this machine's
+// own names.
+type zone struct{ server atomic.Pointer[net.UDPConn] }
+
+// dial connects to the DNS server of the zone.
+func (z *zone) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	server := z.server.Load()
+	if server == nil {
+		return nil, errors.New("there is no DNS server")
+	}
+	return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
+}
+
+// serve starts a DNS server. All names have the address 127.0.0.1, and an SRV record for each port, the
+// preferred one first.
+func (z *zone) serve(t *testing.T, ports ...uint16) {
+	t.Helper()
+	conn := must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		b := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(b)
+			if err != nil {
+				return // the test has ended
+			}
+			if reply := answerTo(b[:n], ports); reply != nil {
+				_, _ = conn.WriteTo(reply, from) // if this fails, the resolver repeats its query
+			}
+		}
+	}()
+	z.server.Store(conn)
+}
+
+// answerTo returns the response to a query.
+func answerTo(query []byte, ports []uint16) []byte {
+	var m dnsmessage.Message
+	if m.Unpack(query) != nil || len(m.Questions) != 1 {
+		return nil
+	}
+	m.Response, m.Additionals = true, nil
+	q := m.Questions[0]
+
+	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
+	switch q.Type {
+	case dnsmessage.TypeA:
+		m.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
+	case dnsmessage.TypeSRV:
+		for i, port := range ports {
+			record := &dnsmessage.SRVResource{
+				Priority: uint16(i),
+				Port:     port,
+				Target:   dnsmessage.MustNewName("sip.isp.example."),
+			}
+			m.Answers = append(m.Answers, dnsmessage.Resource{Header: head, Body: record})
+		}
+	}
+
+	reply, err := m.Pack()
+	if err != nil {
+		return nil
+	}
+	return reply
+}
