@@ -2,11 +2,13 @@ package sip
 
 import (
 	"cmp"
+	"errors"
 	"strings"
 
 	"github.com/emiago/sipgo/sip"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // handleACK handles an ACK, which gets no response.
@@ -114,7 +116,7 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 
 	reply, err := d.do(calls.Command{Op: calls.Update, SDP: offer})
 	if err != nil || reply.SDP == "" {
-		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
+		t.respond(d.updateRefusal(r, err), nil)
 		return
 	}
 	d.retarget(r)
@@ -129,6 +131,31 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 	}
 	d.mu.Unlock()
 	t.respond(response(r, 200, "OK", []byte(reply.SDP), contact, allow), nil)
+}
+
+// updateRefusal returns the response to a re-INVITE or an UPDATE that had no effect. err is nil if the
+// call has ended, or if the phone's answer to our INVITE is still being handled. Only 481 makes a phone
+// end the call.
+func (d *dialog) updateRefusal(r *sip.Request, err error) *sip.Response {
+	isBusy := errors.Is(err, problem.RateLimited) || errors.Is(err, problem.Unavailable)
+	switch {
+	case errors.Is(err, problem.Invalid):
+		return response(r, 488, "Not Acceptable Here", nil)
+	case err == nil && d.isOver():
+		return response(r, 481, "Call/Transaction Does Not Exist", nil)
+	case err == nil:
+		return response(r, 500, "Call Not Answered Yet", nil, sip.NewHeader("Retry-After", "1"))
+	case !isBusy:
+		d.server.log.Error("updating the media of a phone", "leg_id", d.leg, "error", err)
+	}
+	return response(r, 500, "Server Internal Error", nil, sip.NewHeader("Retry-After", "5"))
+}
+
+// isOver reports whether the call has ended.
+func (d *dialog) isOver() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.over
 }
 
 // retarget makes later requests go to the contact in r, if there is one (RFC 3261, section 12.2.2).
@@ -148,8 +175,14 @@ func (d *dialog) info(r *sip.Request, t *serverTx) {
 			sip.NewHeader("Accept", "application/dtmf-relay, application/dtmf")), nil)
 		return
 	}
-	if _, err := d.do(calls.Command{Op: calls.Digits, Digits: digit}); err != nil {
+	_, err := d.do(calls.Command{Op: calls.Digits, Digits: digit})
+	if errors.Is(err, problem.Invalid) {
 		t.respond(response(r, 400, "Bad Request", nil), nil)
+		return
+	}
+	if err != nil {
+		d.server.log.Error("handling a digit of a phone", "leg_id", d.leg, "error", err)
+		t.respond(response(r, 500, "Server Internal Error", nil, sip.NewHeader("Retry-After", "5")), nil)
 		return
 	}
 	t.respond(response(r, 200, "OK", nil), nil)

@@ -152,3 +152,13 @@ func TestDeletedGateway(t *testing.T) {
 		})
 	}
 }
+
+// TestUpdateOfEndedCall shows that a phone that has not learned yet that its call has ended gets 481 for
+// an update.
+func TestUpdateOfEndedCall(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	m := p.unacknowledged()
+	p.send(p.write(p.inDialog("UPDATE", m).with(sdpType, p.offer("sendonly")), ""))
+	p.expect("481")
+}
