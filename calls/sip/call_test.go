@@ -339,6 +339,21 @@ func TestRefusedByPhone(t *testing.T) {
 	}
 }
 
+// TestRedirectByPhone shows that the server does not follow a phone that forwards a call by itself.
+func TestRedirectByPhone(t *testing.T) {
+	w := newWorld(t)
+	alice, bob := w.newPhone("alice"), w.newPhone("bob")
+	bob.register()
+	alice.dial("bob")
+	bob.respond(bob.expect("INVITE"), "302 Moved Temporarily", "")
+	bob.expect("ACK")
+	alice.expect("480")
+	w.isOver()
+	if m := bob.next(silence); m != "" {
+		t.Errorf("the contact of a redirect got\n%s\nwant nothing", m)
+	}
+}
+
 func TestNoAnswer(t *testing.T) {
 	w := newWorld(t, func(c *calls.Config) { c.Limits.Ring = 5 * time.Second })
 	alice, bob := w.newPhone("alice"), w.newPhone("bob")
