@@ -67,23 +67,31 @@ func (s *Server) receive(b []byte, f flow) {
 
 	r := m.(*sip.Request)
 	f = responsePath(r.Via(), f)
-	select {
-	case s.workers <- struct{}{}:
-	default:
+	slots := s.workers
+	earlier, done, ok := allDialogs{s}.orderOf(r, f).enter(func(waits bool) bool {
+		if waits { // it needs no worker yet
+			slots = s.waiting
+		}
+		select {
+		case slots <- struct{}{}:
+			return true
+		default:
+			return false
+		}
+	})
+	if !ok {
 		s.counters.limited.Add(1)
 		return // the phone repeats the request
 	}
-	earlier, done, ok := allDialogs{s}.orderOf(r, f).enter()
-	if !ok {
-		<-s.workers
-		s.counters.limited.Add(1)
-		return
-	}
 	go func() {
-		defer func() { <-s.workers }()
 		defer done()
-		defer s.recoverPanic()
 		<-earlier
+		if slots == s.waiting {
+			s.workers <- struct{}{}
+			<-s.waiting
+		}
+		defer func() { <-s.workers }()
+		defer s.recoverPanic()
 		s.handle(r, f)
 	}()
 }

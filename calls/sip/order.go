@@ -6,8 +6,12 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// maxWaiting is how many requests of a dialog may be waiting or being handled.
-const maxWaiting = 64
+// These constants limit the requests that wait for other requests of their dialogs: how many requests
+// of one dialog may be waiting or being handled, and how many may be waiting in all dialogs together.
+const (
+	maxWaiting    = 64
+	maxWaitingAll = 1024
+)
 
 // An order makes the requests of a dialog wait for each other, so that they are handled one at a
 // time, in the order in which they arrived. Otherwise, a re-INVITE might overtake the ACK that the
@@ -18,12 +22,13 @@ type order struct {
 	waiting int
 }
 
-// enter adds a request. The caller waits until earlier is closed before it handles the request, and
-// then calls done. ok is false if too many requests are waiting.
-func (o *order) enter() (earlier <-chan struct{}, done func(), ok bool) {
+// enter adds a request, unless too many requests are waiting or take returns false. Its parameter is
+// whether the request has to wait. The caller waits until earlier is closed before it handles the
+// request, and then calls done.
+func (o *order) enter(take func(waits bool) bool) (earlier <-chan struct{}, done func(), ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.waiting == maxWaiting {
+	if o.waiting == maxWaiting || !take(o.waiting > 0) {
 		return nil, nil, false
 	}
 	if o.last == nil {

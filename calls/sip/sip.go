@@ -91,6 +91,7 @@ type Server struct {
 	open     limit.Connections
 	unproven limit.Connections // connections without authentication; open counts them, too
 	workers  chan struct{}     // holds one entry for each request being handled
+	waiting  chan struct{}     // holds one entry for each request that waits for others of its dialog
 	counters counters
 
 	mu            sync.Mutex
@@ -146,6 +147,7 @@ func New(c Config) *Server {
 		unproven:      limit.Connections{Most: maxUnproven, PerNetwork: maxUnprovenEach},
 		rates:         newRates(),
 		workers:       make(chan struct{}, maxWorkers),
+		waiting:       make(chan struct{}, maxWaitingAll),
 		streams:       make(map[netip.AddrPort]*stream),
 		trunks:        make(map[trunk]*stream),
 		handling:      make(map[serverKey]bool),
