@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/selvage/selvage/fabric"
 )
 
 // registeredAt returns the ids of those gateways at an address where the server has a registration.
@@ -31,7 +29,7 @@ func (s *Server) registeredAt(from netip.Addr, user string) (ids map[string]bool
 // isGateway reports whether any gateway in the latest list accepts calls from an address.
 func (s *Server) isGateway(from netip.Addr) bool {
 	s.mu.Lock()
-	gateways := s.gateways
+	networks := s.networks
 	s.mu.Unlock()
-	return slices.ContainsFunc(gateways, func(g fabric.Gateway) bool { return g.Accepts(from) })
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(from) })
 }

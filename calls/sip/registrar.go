@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ const (
 
 // An enrollment is the state of the server's registration at a gateway. Server.mu guards it.
 type enrollment struct {
-	project     string
+	gateway     fabric.Gateway // as of the first REGISTER
 	callID, tag string
 	seq         uint32
 	at          netip.AddrPort // the address of the gateway
@@ -44,7 +45,6 @@ type enrollment struct {
 	user        string         // the user in our Contact header; only the gateway knows it
 	next        time.Time      // when to register again
 	until       time.Time      // when the registration expires; zero without a registration
-	updated     time.Time      // when the gateway was last changed
 	pending     bool
 	tried       []netip.AddrPort // the addresses that the pending registration has tried
 }
@@ -76,15 +76,24 @@ func (s registrar) readGateways(ctx context.Context) error {
 	}
 
 	s.logDamage(gateways)
+	networks := make(map[netip.Prefix]bool)
+	registers := make(map[string]bool) // by id
+	for _, g := range gateways {
+		registers[g.ID] = g.Registers
+		for _, n := range g.Networks {
+			networks[n] = true
+		}
+	}
+
 	s.mu.Lock()
-	s.gateways = gateways
+	s.networks = slices.Collect(maps.Keys(networks))
 	waiting := make(map[string]int) // registrations by project; "" counts all
 	for id, r := range s.registrations {
 		if r.pending {
-			waiting[r.project]++
+			waiting[r.gateway.ProjectID]++
 			waiting[""]++
 		}
-		if !slices.ContainsFunc(gateways, func(g fabric.Gateway) bool { return g.ID == id && g.Registers }) {
+		if !registers[id] {
 			delete(s.registrations, id)
 		}
 	}
@@ -130,14 +139,13 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 	now := time.Now()
 	s.mu.Lock()
 	r := s.registrations[g.ID]
-	if r == nil || r.updated != g.Updated {
+	if r == nil || r.gateway.Updated != g.Updated {
 		r = &enrollment{
-			project: g.ProjectID,
+			gateway: g,
 			callID:  rand.Text() + "@selvage",
 			tag:     newTag(),
 			expires: uint64(registerFor.Seconds()),
 			user:    rand.Text(),
-			updated: g.Updated,
 		}
 		s.registrations[g.ID] = r
 	}

@@ -102,7 +102,7 @@ type Server struct {
 	sent          map[sentKey]*clientTx
 	dialogs       map[dialogKey]*dialog
 	legs          map[string]*dialog
-	gateways      []fabric.Gateway       // the gateways of all projects
+	networks      []netip.Prefix         // the networks from which the calls of gateways come
 	damaged       map[string]time.Time   // when gateways with a logged Damage were last changed
 	registrations map[string]*enrollment // enrollments by the id of the gateway
 	leaving       bool                   // Unregister was called

@@ -3,12 +3,11 @@ package sip
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/emiago/sipgo/sip"
-
-	"github.com/selvage/selvage/fabric"
 )
 
 // unregisterFor limits how long a stopping server waits for gateways, and then for the session store.
@@ -20,18 +19,16 @@ const unregisterFor = time.Second
 func (s *Server) Unregister(ctx context.Context) {
 	s.mu.Lock()
 	s.leaving = true
-	gateways, enrolled := s.gateways, maps.Clone(s.registrations)
+	enrolled := slices.Collect(maps.Values(s.registrations))
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, unregisterFor)
 	defer cancel()
 	var work sync.WaitGroup
-	for _, g := range gateways {
-		if reg := enrolled[g.ID]; reg != nil {
-			work.Go(func() {
-				defer s.recoverPanic()
-				registrar{s}.leave(ctx, g, reg)
-			})
-		}
+	for _, reg := range enrolled {
+		work.Go(func() {
+			defer s.recoverPanic()
+			registrar{s}.leave(ctx, reg)
+		})
 	}
 	work.Wait()
 }
@@ -45,11 +42,12 @@ func (s registrar) isLeaving() bool {
 
 // leave unregisters at a gateway, and then gives up the lease. It does nothing if another node holds
 // the lease: some gateways keep only one registration, which is then that of the other node.
-func (s registrar) leave(ctx context.Context, g fabric.Gateway, reg *enrollment) {
+func (s registrar) leave(ctx context.Context, reg *enrollment) {
+	g := reg.gateway
 	if !s.isRegistrar(ctx, g) {
 		return
 	}
-	s.unregisterAt(ctx, g, reg)
+	s.unregisterAt(ctx, reg)
 	if s.c.Alone {
 		return
 	}
@@ -61,7 +59,7 @@ func (s registrar) leave(ctx context.Context, g fabric.Gateway, reg *enrollment)
 }
 
 // unregisterAt unregisters at a gateway, and waits for its answer until ctx is done.
-func (s registrar) unregisterAt(ctx context.Context, g fabric.Gateway, reg *enrollment) {
+func (s registrar) unregisterAt(ctx context.Context, reg *enrollment) {
 	s.mu.Lock()
 	isWaiting := reg.pending && reg.seq > 0 // the gateway may accept the REGISTER
 	isRegistered := isWaiting || time.Now().Before(reg.until)
@@ -75,7 +73,7 @@ func (s registrar) unregisterAt(ctx context.Context, g fabric.Gateway, reg *enro
 	}
 
 	answered := make(chan struct{})
-	s.sendUnregister(g, reg, f, nil, sync.OnceFunc(func() { close(answered) }))
+	s.sendUnregister(reg, f, nil, sync.OnceFunc(func() { close(answered) }))
 	select {
 	case <-answered:
 	case <-ctx.Done():
@@ -84,9 +82,8 @@ func (s registrar) unregisterAt(ctx context.Context, g fabric.Gateway, reg *enro
 
 // sendUnregister sends a REGISTER that ends a registration (RFC 3261, section 10.2.2). It calls done
 // once the gateway has answered, or has not answered in time.
-func (s registrar) sendUnregister(
-	g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header, done func(),
-) {
+func (s registrar) sendUnregister(reg *enrollment, f flow, authorization sip.Header, done func()) {
+	g := reg.gateway
 	s.request(s.newRegister(g, reg, f, authorization), f, unregisterFor, func(answer *sip.Response) {
 		switch {
 		case answer == nil:
@@ -107,6 +104,6 @@ func (s registrar) sendUnregister(
 			done()
 			return
 		}
-		s.sendUnregister(g, reg, f, h, done)
+		s.sendUnregister(reg, f, h, done)
 	})
 }
