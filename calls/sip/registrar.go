@@ -40,7 +40,7 @@ type enrollment struct {
 	seq         uint32
 	at          netip.AddrPort // the address of the gateway
 	stream      *stream        // the connection of the latest REGISTER; nil for UDP
-	expires     uint64         // requested length of the registration in seconds
+	expires     uint64         // requested length of the registration in seconds; 0 ends it
 	lengthened  bool           // the pending registration requests a longer length than at first
 	user        string         // the user in our Contact header; only the gateway knows it
 	next        time.Time      // when to register again
@@ -95,6 +95,7 @@ func (s registrar) readGateways(ctx context.Context) error {
 		}
 		if !registers[id] {
 			delete(s.registrations, id)
+			s.endSoon(r)
 		}
 	}
 	s.mu.Unlock()
@@ -140,13 +141,7 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 	s.mu.Lock()
 	r := s.registrations[g.ID]
 	if r == nil || r.gateway.Updated != g.Updated {
-		r = &enrollment{
-			gateway: g,
-			callID:  rand.Text() + "@selvage",
-			tag:     newTag(),
-			expires: uint64(registerFor.Seconds()),
-			user:    rand.Text(),
-		}
+		r = s.enroll(g, r)
 		s.registrations[g.ID] = r
 	}
 
@@ -167,6 +162,30 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 		defer s.recoverPanic()
 		s.reachRegistrar(ctx, g, r)
 	}()
+}
+
+// enroll returns a new enrollment at a gateway. former is the enrollment before the gateway was changed,
+// or nil. If the registration continues, the new enrollment has the same Contact, so that the gateway
+// does not send each call twice. The caller holds mu.
+func (s registrar) enroll(g fabric.Gateway, former *enrollment) *enrollment {
+	r := &enrollment{
+		gateway: g,
+		callID:  rand.Text() + "@selvage",
+		tag:     newTag(),
+		expires: uint64(registerFor.Seconds()),
+		user:    rand.Text(),
+	}
+	if former == nil {
+		return r
+	}
+	isSame := addressOfGateway(g) == addressOfGateway(former.gateway) && g.Username == former.gateway.Username &&
+		g.Transport == former.gateway.Transport
+	if isSame {
+		r.user = former.user
+		return r
+	}
+	s.endSoon(former)
+	return r
 }
 
 // reachRegistrar sends a REGISTER to the first address of a gateway that was not tried and can be
@@ -199,8 +218,7 @@ func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, autho
 	})
 }
 
-// newRegister returns a REGISTER for a gateway (RFC 3261, section 10.2). Once Unregister was called, the
-// REGISTER ends the registration.
+// newRegister returns a REGISTER for a gateway (RFC 3261, section 10.2).
 func (s registrar) newRegister(
 	g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header,
 ) *sip.Request {
@@ -208,9 +226,6 @@ func (s registrar) newRegister(
 	reg.seq++
 	seq := reg.seq
 	expires := sip.ExpiresHeader(reg.expires)
-	if s.leaving {
-		expires = 0
-	}
 	s.mu.Unlock()
 	who := sip.Uri{Scheme: "sip", User: escapeUser(g.Username), Host: uriHost(g.Host)}
 	r := s.newRequest(sip.REGISTER, gatewayURI(g, ""), f)
@@ -277,7 +292,8 @@ func (s registrar) lengthen(reg *enrollment, answer *sip.Response) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	isUseful := least > reg.expires && least <= uint64(maxRegister.Seconds())
-	if reg.lengthened || !isUseful {
+	isEnding := reg.expires == 0
+	if reg.lengthened || isEnding || !isUseful {
 		return false
 	}
 	reg.expires = least

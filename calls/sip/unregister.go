@@ -20,6 +20,9 @@ func (s *Server) Unregister(ctx context.Context) {
 	s.mu.Lock()
 	s.leaving = true
 	enrolled := slices.Collect(maps.Values(s.registrations))
+	for _, reg := range enrolled {
+		reg.expires = 0
+	}
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, unregisterFor)
 	defer cancel()
@@ -56,6 +59,17 @@ func (s registrar) leave(ctx context.Context, reg *enrollment) {
 	if err := s.c.Sessions.Delete(ctx, leaseOf(g)); err != nil {
 		s.log.Warn("leaving a SIP gateway to another node", "gateway_id", g.ID, "error", err)
 	}
+}
+
+// endSoon unregisters at a gateway that was deleted or changed, without waiting. The caller holds mu.
+func (s registrar) endSoon(reg *enrollment) {
+	reg.expires = 0
+	go func() {
+		defer s.recoverPanic()
+		ctx, cancel := context.WithTimeout(context.Background(), unregisterFor)
+		defer cancel()
+		s.unregisterAt(ctx, reg)
+	}()
 }
 
 // unregisterAt unregisters at a gateway, and waits for its answer until ctx is done.

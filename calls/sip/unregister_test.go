@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/calls/sip"
@@ -128,4 +129,40 @@ func TestHandOver(t *testing.T) {
 	wait()
 	w.readGateways(three)
 	carrier.accepts(three, carrier.registers("300"))
+}
+
+// TestChangedRegistration shows that a gateway that was changed gets the same Contact again. Otherwise,
+// it would send each call to both. When it no longer registers, the registration ends.
+func TestChangedRegistration(t *testing.T) {
+	w := newWorld(t)
+	carrier, id := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
+	w.readGateways(w.server)
+	first := carrier.registers("300")
+	carrier.accepts(w.server, first)
+
+	w.changeGateway(id, map[string]json.RawMessage{"name": quoted("Renamed")})
+	w.readGateways(w.server)
+	second := carrier.registers("300")
+	if got, want := second.header("Contact")[0], first.header("Contact")[0]; got != want {
+		t.Errorf("after a change, the server registers %s, want %s", got, want)
+	}
+	carrier.accepts(w.server, second)
+
+	w.changeGateway(id, map[string]json.RawMessage{"username": quoted("trunk-2")})
+	w.readGateways(w.server)
+	for range 2 {
+		m := carrier.expect("REGISTER")
+		to, expires := m.header("To")[0], m.header("Expires")[0]
+		isEnd := strings.Contains(to, "trunk-1") && expires == "0"
+		isNew := strings.Contains(to, "trunk-2") && expires == "300"
+		if !isEnd && !isNew {
+			t.Errorf("the gateway got\n%s\nwant the end of trunk-1 and the registration of trunk-2", m)
+		}
+		carrier.reply(m, "200 OK", "Expires: "+expires+"\r\n")
+	}
+	eventually(t, "the registration", func() bool { return w.server.Stats().Gateways == 1 })
+
+	w.changeGateway(id, map[string]json.RawMessage{"register": json.RawMessage("false")})
+	w.readGateways(w.server)
+	carrier.registers("0")
 }
