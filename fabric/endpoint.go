@@ -71,24 +71,27 @@ func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a S
 }
 
 // accounts returns the accounts of the SIP endpoints that have the given username, except those
-// without a password.
+// without a password. If a password cannot be opened, accounts returns ErrDamaged together with the
+// other accounts.
 func (es *Endpoints) accounts(ctx context.Context, username string) (all []SIPAccount, err error) {
 	found, err := es.store.NamedEndpoints(ctx, username, maxNamesakes)
 	if err != nil {
 		return nil, err
 	}
 
+	var damage error
 	for _, r := range found {
 		if r.Secrets == "" {
 			continue
 		}
 		secrets, err := es.openSecrets(r.ID, r.Secrets)
 		if err != nil {
-			return nil, err
+			damage = errors.Join(damage, ErrDamaged, err)
+			continue
 		}
 		all = append(all, SIPAccount{credentialOf(r), secrets.Text("password")})
 	}
-	return all, nil
+	return all, damage
 }
 
 // credentialOf returns the credentials of a SIP endpoint.

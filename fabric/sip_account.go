@@ -27,16 +27,21 @@ func (c SIPCredential) Codecs() (names []string) {
 // Ciphers returns the SRTP ciphers of the credentials by their names in the API.
 func (c SIPCredential) Ciphers() []string { return ciphersOf(c.Fields) }
 
+// ErrDamaged is the error for a password that cannot be opened.
+var ErrDamaged = errors.New("a password cannot be opened")
+
 // FindAccounts returns the accounts with a username. In a project, a subscriber and a SIP endpoint
 // may have the same username. Accounts of other projects may have it, too. The password decides
 // which account a phone uses. Accounts of disabled subscribers and accounts without a password are
-// omitted.
+// omitted. If the password of an account cannot be opened, FindAccounts returns ErrDamaged together
+// with the other accounts, which may belong to other projects.
 func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAccount, err error) {
 	found, err := sip.store.NamedSIPCredentials(ctx, username, maxNamesakes)
 	if err != nil {
 		return nil, err
 	}
 
+	var damage error
 	for _, c := range found {
 		active, err := sip.hasActiveOwner(ctx, c)
 		if err != nil {
@@ -47,14 +52,19 @@ func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAcc
 		}
 		password, err := sip.openPassword(c)
 		if err != nil {
-			return nil, err
+			damage = errors.Join(damage, ErrDamaged, err)
+			continue
 		}
 		if password != "" {
 			all = append(all, SIPAccount{c, password})
 		}
 	}
+
 	endpoints, err := sip.endpoints.accounts(ctx, username)
-	return append(all, endpoints...), err
+	if err != nil && !errors.Is(err, ErrDamaged) {
+		return nil, err
+	}
+	return append(all, endpoints...), errors.Join(damage, err)
 }
 
 // FindAccount returns the credentials with which a phone of owner registered. If they were deleted

@@ -142,7 +142,8 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 	}
 
 	accounts, err := s.c.Fabric.SIP.FindAccounts(ctx, c.username)
-	if err != nil && !errors.Is(err, problem.Malformed) { // malformed text matches no username
+	isDamaged := errors.Is(err, fabric.ErrDamaged)
+	if err != nil && !isDamaged && !errors.Is(err, problem.Malformed) { // malformed text matches no username
 		return fabric.SIPAccount{}, err
 	}
 	for _, a := range append(accounts, fabric.SIPAccount{Password: c.nonce}) {
@@ -157,6 +158,9 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 			return fabric.SIPAccount{}, errStale
 		}
 		return a, nil
+	}
+	if isDamaged {
+		s.log.Error("authenticating a phone", "error", err)
 	}
 	s.counters.denied.Add(1)
 	return fabric.SIPAccount{}, s.deny(ctx, key, now)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 func TestRegister(t *testing.T) {
@@ -516,4 +517,31 @@ func TestDisabledSubscriber(t *testing.T) {
 	if _, m := p.ask(p.registration(600)); m.kind() != "401" {
 		t.Errorf("a disabled subscriber's phone got\n%s\nwant 401", m)
 	}
+}
+
+// TestDamagedPassword shows that credentials whose password cannot be opened do not affect phones with
+// the same username in another project.
+func TestDamagedPassword(t *testing.T) {
+	w := newWorld(t)
+	subscriber, id := w.subscriber("carol")
+	c := must[fabric.SIPCredential](t)(w.fabric.SIP.FindCredential(t.Context(), w.project, subscriber, id))
+	old := c.Updated
+	c.Secrets = "damaged"
+	c.Updated = old.Add(time.Second)
+	err := w.store.Fabric().SIP.UpdateSIPCredential(t.Context(), c, old, revocation.Revocation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
+	w.subscriber("carol")
+	carol := w.newPhone("carol")
+	carol.register()
+
+	carol.password = "wrong"
+	carol.callID = "guess"
+	if _, m := carol.ask(carol.registration(600)); m.kind() != "401" {
+		t.Errorf("a wrong password returned\n%s\nwant 401", m)
+	}
+	w.logs("authenticating a phone")
 }
