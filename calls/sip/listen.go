@@ -70,17 +70,6 @@ func (f flow) write(b []byte) {
 // source returns the address of the phone. Nonces and dialogs are bound to it.
 func (f flow) source() netip.Addr { return f.remote.Addr() }
 
-// networkOf returns the network of an address, which limits count as one sender. This is a single
-// IPv4 address, or the /64 of an IPv6 address, because one machine may use a whole /64.
-func networkOf(a netip.Addr) netip.Prefix {
-	bits := 32
-	if a.Is6() {
-		bits = 64
-	}
-	p, _ := a.Prefix(bits) // the address is valid
-	return p
-}
-
 // A listener reads the messages that a [Server] receives, and limits its connections.
 type listener struct{ *Server }
 
@@ -260,8 +249,15 @@ func (s listener) serveTCP(t *stream, remote netip.AddrPort) {
 func (s listener) readStream(t *stream, remote netip.AddrPort) {
 	f := flow{tcp: t, remote: remote}
 	in := bufio.NewReaderSize(t.conn, maxHead)
+	pong := func() { // pings count as messages, like those over UDP
+		if !s.admits(remote.Addr()) {
+			t.close()
+			return
+		}
+		t.send([]byte("\r\n"))
+	}
 	for {
-		b, err := readMessage(in, func() { t.send([]byte("\r\n")) })
+		b, err := readMessage(in, pong)
 		if err != nil || !s.admits(remote.Addr()) {
 			return
 		}

@@ -3,6 +3,7 @@ package sip_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"strings"
@@ -249,4 +250,25 @@ func countHeard(speaker *phone, to *net.UDPAddr, listener *net.UDPConn) (heard i
 		}
 	}
 	return heard
+}
+
+// TestFloodOfPings shows that pings over a connection count against the limit of their network. The
+// server then closes the connection.
+func TestFloodOfPings(t *testing.T) {
+	w := newWorld(t)
+	conn := w.newPhone("mallory").overTCP().conn
+	_ = conn.SetDeadline(time.Now().Add(deadline))
+	const atOnce = 32
+	pings, pongs := []byte(strings.Repeat("\r\n\r\n", atOnce)), make([]byte, 2*atOnce)
+	for range 2000 {
+		_, err := conn.Write(pings)
+		if err == nil {
+			_, err = io.ReadFull(conn, pongs)
+		}
+		if err != nil {
+			eventually(t, "the limit to be counted", func() bool { return w.server.Stats().Limited > 0 })
+			return
+		}
+	}
+	t.Error("the server answers any number of pings")
 }

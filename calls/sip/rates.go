@@ -51,6 +51,17 @@ type provenRate struct {
 	until    time.Time
 }
 
+// networkOf returns the network of an address, which limits count as one sender. This is a single
+// IPv4 address, or the /64 of an IPv6 address, because one machine may use a whole /64.
+func networkOf(a netip.Addr) netip.Prefix {
+	bits := 32
+	if a.Is6() {
+		bits = 64
+	}
+	p, _ := a.Prefix(bits) // the address is valid
+	return p
+}
+
 // A strangerRate has limits that are nil until they are used.
 type strangerRate struct{ messages, answers *rate.Limiter }
 
