@@ -175,6 +175,7 @@ type stream struct {
 	once   sync.Once
 	proven atomic.Bool // the client has authenticated
 	kept   atomic.Bool // the client has authenticated or is in a call, so the connection may remain
+	guest  atomic.Bool // the connection counts against maxGuests
 	keep   func()      // sets kept and a later deadline, and stops counting the connection as unproven
 	id     string      // random; the phone's bindings contain it
 }
@@ -235,6 +236,7 @@ func (t *stream) write() {
 func (s listener) serveTCP(t *stream, remote netip.AddrPort) {
 	defer s.open.Remove(remote.Addr())
 	defer t.keep()
+	defer outsiders(s).forgetGuest(flow{tcp: t, remote: remote})
 	defer t.close()
 	if !s.addStream(t, remote) {
 		return

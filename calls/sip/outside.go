@@ -54,8 +54,12 @@ func (s outsiders) admitOutsider(c caller, r *sip.Request, f flow) bool {
 	}
 	if c.provedPassword {
 		s.prove(f)
-	} else if f.tcp != nil {
-		f.tcp.keep() // the network does not count as authenticated
+		return true
+	}
+	if f.tcp != nil && !s.keep(f) { // the network does not count as authenticated
+		s.counters.limited.Add(1)
+		s.reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
+		return false
 	}
 	return true
 }

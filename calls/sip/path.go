@@ -35,7 +35,7 @@ func (d *dialog) follow(f flow) {
 	}
 	d.flow = f
 	if f.tcp != nil {
-		f.tcp.keep()
+		outsiders{d.server}.keep(f) // if this fails, the phone registers again, or loses the connection
 	}
 }
 

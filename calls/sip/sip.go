@@ -90,6 +90,7 @@ type Server struct {
 	accounts accountRates
 	open     limit.Connections
 	unproven limit.Connections // connections without authentication; open counts them, too
+	guests   limit.Connections // connections kept without authentication; open counts them, too
 	workers  chan struct{}     // holds one entry for each request being handled
 	waiting  chan struct{}     // holds one entry for each request that waits for others of its dialog
 	counters counters
@@ -119,6 +120,8 @@ const (
 	maxPerNetwork   = 500    // TCP connections from one network
 	maxUnproven     = 512    // TCP connections without authentication
 	maxUnprovenEach = 64     // TCP connections without authentication, from one network
+	maxGuests       = 1_000  // TCP connections kept for calls without authentication
+	maxGuestsEach   = 64     // TCP connections kept for calls without authentication, from one network
 	maxPinged       = 50_000 // UDP addresses to ping
 )
 
@@ -145,6 +148,7 @@ func New(c Config) *Server {
 		nonces:        nonces{secret: secret},
 		open:          limit.Connections{Most: maxStreams, PerNetwork: maxPerNetwork},
 		unproven:      limit.Connections{Most: maxUnproven, PerNetwork: maxUnprovenEach},
+		guests:        limit.Connections{Most: maxGuests, PerNetwork: maxGuestsEach},
 		rates:         newRates(),
 		workers:       make(chan struct{}, maxWorkers),
 		waiting:       make(chan struct{}, maxWaitingAll),
