@@ -45,6 +45,7 @@ type dialog struct {
 	checked   time.Time
 	over      bool
 
+	requests   *rate.Limiter    // limits the phone's requests; fixed
 	updates    *rate.Limiter    // limits re-INVITEs, UPDATEs and REFERs; fixed
 	invite     *sip.Request     // the INVITE that began the dialog
 	received   *serverTx        // the transaction of invite, if the phone sent it
@@ -69,6 +70,13 @@ const (
 	updatesAtOnce    = 10
 )
 
+// These constants limit all requests in one dialog, except ACK and BYE: the rate per second and the
+// burst. The server remembers each request for half a minute.
+const (
+	inCallPerSecond = 5
+	inCallAtOnce    = 100
+)
+
 // add adds a dialog to the server. It returns false if the server is closed.
 func (s *Server) add(d *dialog) bool {
 	s.mu.Lock()
@@ -76,6 +84,7 @@ func (s *Server) add(d *dialog) bool {
 	if s.closed {
 		return false
 	}
+	d.requests = rate.NewLimiter(inCallPerSecond, inCallAtOnce)
 	d.updates = rate.NewLimiter(updatesPerSecond, updatesAtOnce)
 	s.dialogs[d.key] = d
 	s.legs[d.leg] = d

@@ -37,6 +37,11 @@ func (s *Server) handleInDialog(r *sip.Request, f flow) {
 		s.rejectUnknown(r, f)
 		return
 	}
+	if r.Method != sip.BYE && !d.requests.Allow() {
+		s.counters.limited.Add(1)
+		s.reply(r, f, 500, "Too Many Requests", sip.NewHeader("Retry-After", "1"))
+		return
+	}
 
 	t, fresh := s.serve(r, f)
 	if t == nil || !fresh {

@@ -162,3 +162,27 @@ func TestUpdateOfEndedCall(t *testing.T) {
 	p.send(p.write(p.inDialog("UPDATE", m).with(sdpType, p.offer("sendonly")), ""))
 	p.expect("481")
 }
+
+// TestManyRequestsInCall shows that the number of a call's requests that the server has to remember is
+// limited. The phone can still hang up.
+func TestManyRequestsInCall(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	m := p.inCall()
+	before, refused := w.server.Transactions(), 0
+	for range 200 {
+		p.send(p.write(p.inDialog("OPTIONS", m), ""))
+		if p.next(deadline).kind() == "500" {
+			refused++
+		}
+	}
+	remembered := w.server.Transactions() - before
+	if remembered > 200-refused {
+		t.Errorf("the server remembers %d requests and has refused %d, want at most 200 together", remembered, refused)
+	}
+	if refused == 0 {
+		t.Error("no request was refused")
+	}
+	p.hangsUp(m)
+	w.isOver()
+}

@@ -49,9 +49,8 @@ func TestWaitingRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := string(b[:n])
-		if !strings.HasPrefix(m, "SIP/2.0 200") || !strings.Contains(m, fmt.Sprintf("CSeq: %d ", seq+1)) {
-			t.Errorf("response %d is\n%s\nwant 200 to the request %d", seq, m, seq+1)
+		if !strings.Contains(string(b[:n]), fmt.Sprintf("CSeq: %d ", seq+1)) {
+			t.Errorf("response %d is\n%s\nwant that to the request %d", seq, b[:n], seq+1)
 		}
 	}
 }
