@@ -135,8 +135,8 @@ func TestAccountFactors(t *testing.T) {
 }
 
 // TestFactorGuardsFactors shows what a login with only a password may do if it is older than the
-// subscriber's second factor. It may no longer manage factors. The login that set the factor up
-// still may.
+// subscriber's second factor. It may no longer manage factors, or download the subscriber's data. The
+// login that set the factor up still may.
 func TestFactorGuardsFactors(t *testing.T) {
 	w := newWorld(t)
 	old, own := w.newBrowser(), w.newBrowser()
@@ -157,6 +157,7 @@ func TestFactorGuardsFactors(t *testing.T) {
 		"/account/codes":          nil,
 		"/account/password":       {"current", secret, "password", secret + " more"},
 		"/account/email":          {"email", "mallory@example.com"},
+		"/account/data":           nil,
 	} {
 		wantText(t, path+" by an earlier login", old.onPage(stale, path, fields...), `id="login-submit"`)
 	}
