@@ -103,7 +103,7 @@ func (k transferring) beginByClient(ctx context.Context, client Client, l *leg) 
 	return stays, nil
 }
 
-// beginTransfer notes that a transfer is in progress. It returns an error if the call cannot be
+// beginTransfer records that a transfer is in progress. It returns an error if the call cannot be
 // transferred.
 func (k transferring) beginTransfer(by *leg) error {
 	people := k.people()

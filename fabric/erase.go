@@ -38,10 +38,10 @@ var keptData = []KeptData{
 			"person, and the log is pruned after its retention time",
 	},
 	{
-		What: "of a subscriber that was deleted before: its names, phone number and addresses in recordings that " +
-			"are not deleted, and in calls and saved filters without its id; they are found only by the email " +
-			"or reference that is kept for the audit trail, unless another subscriber has it now",
-		Why: "all else was deleted with it, or may belong to somebody else",
+		What: "if the subscriber had already been deleted: its names, phone number and addresses in " +
+			"recordings that are not deleted, and in calls and saved filters without its id; they are found " +
+			"only by the email or reference that is kept for the audit trail, unless another subscriber has it now",
+		Why: "everything else was deleted with the subscriber, or may belong to somebody else",
 	},
 	{
 		What: "recordings on hold",

@@ -149,8 +149,8 @@ func (d *dialog) referrer(ctx context.Context, user string) (c caller, ok bool, 
 	return c, true, nil
 }
 
-// beginReference notes that a transfer is in progress. It returns false if a transfer is already in
-// progress, or if the call has not been answered.
+// beginReference records that a transfer is in progress. It returns false if a transfer is already
+// in progress, or if the call has not been answered.
 func (d *dialog) beginReference(seq uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -28,8 +28,8 @@ func servesFiles(text string) bool {
 }
 
 // TestServedDirectories checks that no file in the repository tells people to serve the current
-// directory, or to serve any directory on all addresses. The directory in which they try selvage
-// contains selvage-data, and with it the master key.
+// directory, or to serve any directory on all addresses. The directory in which people try selvage
+// contains selvage-data, which holds the master key.
 func TestServedDirectories(t *testing.T) {
 	const root = "../.."
 	found := 0

@@ -17,7 +17,7 @@ const module = "github.com/selvage/selvage"
 var layers = map[string][]string{
 	// The root, which no package imports.
 	"cmd/selvage": {"cmd/selvage/internal/cli", "cmd/selvage/internal/command", "cmd/selvage/internal/heap"},
-	// Commands may import any package. Package cli handles input and output and knows no domain.
+	// Commands may import any package. Package cli handles input and output and imports no domain.
 	"cmd/selvage/internal/command": {"*"},
 	"cmd/selvage/internal/cli": {"cmd/selvage/internal/console", "internal/problem", "internal/span",
 		"internal/suggest"},

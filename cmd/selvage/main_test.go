@@ -54,8 +54,8 @@ func racing(t *testing.T) string {
 	return "atexit_sleep_ms=0 log_path=" + filepath.Join(dir, "race")
 }
 
-// TestScripts runs the scripts in testdata. Each runs the real command, with servers of its
-// own on free ports:
+// TestScripts runs the scripts in testdata. Each runs the real command, with its own servers on
+// free ports:
 //
 //	http [flags] METHOD URL STATUS   sends a request, and prints the body to stdout and the head to stderr
 //	ready DIR                        waits for DIR/run.json and sets PID, HTTP, HTTPS, OPS and BASE
@@ -73,7 +73,7 @@ func racing(t *testing.T) string {
 //	silent ARGS...                   runs selvage until it prints nothing
 //	prints REGEXP... -- ARGS...      runs selvage until it succeeds (with !, fails) and stdout matches each REGEXP
 //	fresh                            gives the following commands a new database and new sessions
-//	redis VERB                       controls a Redis of the script; see cmdRedis
+//	redis VERB                       controls the Redis of the script; see cmdRedis
 //	sql FILE|URL STATEMENTS          runs SQL in an SQLite file or in PostgreSQL
 //	hold FILE                        locks an SQLite file for writing
 //	release                          releases that lock

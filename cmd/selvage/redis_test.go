@@ -6,7 +6,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A scriptRedis is the Redis of one script. It is a Cluster if SELVAGE_TEST_BACKEND selects one.
+// A scriptRedis is the Redis server of one script, or a Cluster if SELVAGE_TEST_BACKEND selects
+// one.
 type scriptRedis struct {
 	nodes []*servers.RedisServer
 	url   string
@@ -60,7 +61,7 @@ func cmdRedis(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// newScriptRedis starts a Redis, or a Cluster, that only one script uses.
+// newScriptRedis starts a Redis server, or a Cluster, that only one script uses.
 func newScriptRedis(t scriptT) *scriptRedis {
 	if servers.BackendName(t) == "cluster" {
 		cluster := servers.OwnCluster(t, 0)

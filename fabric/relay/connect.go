@@ -220,7 +220,7 @@ func (s *socket) openToken(ctx context.Context, method string, in authentication
 
 	project := in.Authentication.Project
 	if project != "" && !strings.EqualFold(project, token.ProjectID) {
-		return fabric.Token{}, problem.NoCredentials().Because("the token is of another project")
+		return fabric.Token{}, problem.NoCredentials().Because("the token belongs to another project")
 	}
 
 	if cnf.IsKey(token.Binding) {

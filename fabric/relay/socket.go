@@ -100,7 +100,7 @@ func (s *socket) read() error {
 	}
 }
 
-// control notes that the client is alive when a WebSocket ping or pong frame arrives.
+// control records that the client is alive when a WebSocket ping or pong frame arrives.
 func (s *socket) control(context.Context, []byte) bool {
 	s.pace()
 	s.heardOf()

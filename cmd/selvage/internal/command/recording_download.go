@@ -66,7 +66,7 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 	return err
 }
 
-// copyNoted notes that r is downloaded, and then copies its media to w.
+// copyNoted records the download of r, and then copies its media to w.
 func copyNoted(ctx context.Context, a *app, r recordings.Recording, w io.Writer, media io.Reader) error {
 	err := noteDownload(ctx, a, r)
 	if err != nil {

@@ -136,9 +136,10 @@ func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	return l, errors.Join(errs...)
 }
 
-// readFile returns the text of a file that holds the value of a setting. The file must not be empty:
-// with the default instead, a server would create a master key of its own. But the settings of the
-// first operator are needed only once, so their files can be emptied after the first start.
+// readFile returns the text of a file that holds the value of a setting. The file must not be
+// empty. Otherwise, a server would use the default and could create its own master key. The
+// settings of the first operator are an exception: they are needed only once, so their files can be
+// emptied after the first start.
 func (s Setting) readFile(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

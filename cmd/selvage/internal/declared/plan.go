@@ -209,7 +209,7 @@ func (ts *things[T]) findByID(e entry, id *yaml.Node, name string) (*T, error) {
 	return &ts.existing[i], nil
 }
 
-// take notes that an entry describes the thing with this key. If another entry does, too, take
+// take records that an entry describes the thing with this key. If another entry does, too, take
 // returns an error.
 func (ts *things[T]) take(e entry, key, name string) error {
 	if other, twice := ts.taken[key]; twice {

@@ -147,8 +147,8 @@ func findProjectByID(
 	return &existing[i], nil
 }
 
-// take notes that the entry describes the project in which the member has this value. If another entry
-// describes the same project, take returns an error.
+// take records that the entry describes the project in which the member has this value. If another
+// entry describes the same project, take returns an error.
 func (p project) take(taken map[string]place, member, value string) error {
 	if other, twice := taken[member+value]; twice {
 		return p.errorf("another entry in line %d has the same %s", other.node.Line, member)

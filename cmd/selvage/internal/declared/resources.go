@@ -191,7 +191,7 @@ func (r resource) find(
 			continue
 		}
 		if found != nil {
-			return nil, r.errorf("several have this name; set id to choose one")
+			return nil, r.errorf("several resources have this name; set id to choose one")
 		}
 		found = &old
 	}
@@ -216,8 +216,8 @@ func (r resource) findByID(
 	return old, r.take(taken, r.kind.Type+" "+cmp.Or(r.name, r.kind.DisplayName(old.Fields)))
 }
 
-// take notes that the entry describes the resource with this key. If another entry describes the same
-// resource, take returns an error.
+// take records that the entry describes the resource with this key. If another entry describes the
+// same resource, take returns an error.
 func (r resource) take(taken map[string]place, key string) error {
 	if other, twice := taken[key]; twice {
 		return r.errorf("duplicate %s %q; the other one is in line %d", r.kind.Type, r.name, other.node.Line)

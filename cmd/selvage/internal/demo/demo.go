@@ -43,7 +43,7 @@ type Config struct {
 	Where   config.Where
 	Allowed bool // whether the server may create and show a demo
 
-	LoopbackMedia bool   // whether calls use loopback for media, to which Firefox sends none
+	LoopbackMedia bool   // whether calls use loopback for media; Firefox sends no media to loopback
 	SDK           string // file with the stock SDK; "" means that browsers load it from its vendor
 
 	Fabric     *fabric.Fabric

@@ -15,7 +15,7 @@ import (
 // usedBy names the process that listens on an address, as far as the current user can see it.
 func usedBy(address config.HostPort) Text {
 	_, text, _ := net.SplitHostPort(string(address))
-	port, err := strconv.Atoi(text) // fails, too, if the address has no port
+	port, err := strconv.Atoi(text) // also fails if the address has no port
 	if err != nil {
 		return textf("%s is used by another program", address)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// tries is how often a test calls a check again, because a busy machine may answer too late.
+// tries is how often a test runs a check until it passes, because a busy machine may answer too
+// late.
 const tries = 3
 
 // TestMediaUnreachable shows that doctor names the transports by which a running server does not

@@ -158,7 +158,8 @@ func (b *backends) checkSessions(ctx context.Context) (note string, err error) {
 		if !state.Away {
 			return "", nil
 		}
-		note = "Redis is unavailable since " + state.Since.UTC().Format(time.RFC3339) + "; using the database instead"
+		since := state.Since.UTC().Format(time.RFC3339)
+		note = "Redis has been unavailable since " + since + "; using the database instead"
 	}
 	return note, b.sessionRows.Ping(ctx)
 }

@@ -145,7 +145,7 @@ func (p installationPages) retryLetter(ctx context.Context, id string) error {
 	return err
 }
 
-// sendTest sends an email without a purpose to an address.
+// sendTest sends a test email to an address.
 func (p installationPages) sendTest(ctx context.Context, to string) error {
 	draft := mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}}
 	return p.Post.Deliver(ctx, uuid.NewString(), draft)

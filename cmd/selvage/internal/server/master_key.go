@@ -168,7 +168,7 @@ func noMaster(c config.Config) error {
 		c.MasterFile(), c.MasterKeyAdvice())
 }
 
-// otherMaster returns the error for a master key that is not the one of the key ring.
+// otherMaster returns the error for a master key that does not belong to the key ring.
 func otherMaster(c config.Config) error {
 	if c.MasterKey != "" {
 		return errors.New("the key ring in the database is encrypted with a different master key than master_key " +

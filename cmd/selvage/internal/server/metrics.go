@@ -73,7 +73,7 @@ func newMetrics(version string) *metrics {
 		}, []string{"result"}),
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "selvage_mail_attempts_total",
-			Help: "Attempts to send a mail, by result: sent, failed, dead after the last attempt, " +
+			Help: "Attempts to send an email, by result: sent, failed, dead after the last attempt, " +
 				"or dropped without a recipient.",
 		}, []string{"result"}),
 	}
@@ -187,11 +187,11 @@ func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
 
 // watchMail adds the numbers of pending and undeliverable emails.
 func (m *metrics) watchMail(p *mail.Post) {
-	m.gauge("selvage_mail_queue", "Mails waiting on all nodes, at most 15 seconds old.",
+	m.gauge("selvage_mail_queue", "Emails waiting on all nodes, at most 15 seconds old.",
 		nil, func() float64 { return float64(p.Backlog().Waiting) })
-	m.gauge("selvage_mail_dead", "Mails given up, kept for `selvage mail retry`.", nil,
+	m.gauge("selvage_mail_dead", "Emails that were given up, kept for `selvage mail retry`.", nil,
 		func() float64 { return float64(p.Backlog().Dead) })
-	m.gauge("selvage_mail_queue_age_seconds", "Time that the oldest mail has waited.", nil, func() float64 {
+	m.gauge("selvage_mail_queue_age_seconds", "Time that the oldest email has waited.", nil, func() float64 {
 		oldest := p.Backlog().Oldest
 		if oldest.IsZero() {
 			return 0

@@ -211,7 +211,7 @@ func (m *metrics) watchBus(b *bus.Bus) {
 			Name:        "selvage_bus_messages_lost_total",
 			ConstLabels: prometheus.Labels{"kind": kind},
 			Help: "Messages between nodes that could not be sent, or that were refused because no node " +
-				"sent them or they came late or twice.",
+				"sent them or they arrived late or twice.",
 		}, func() float64 { return float64(read()) }))
 	}
 }

@@ -190,7 +190,7 @@ func noting(note func() string) func(context.Context) (string, error) {
 // without an rtpengine.
 func (a *App) rtpengineNote() string {
 	if err := a.rtpengines.Check(); err != nil {
-		return "calls between two fail: " + err.Error()
+		return "calls between two parties fail: " + err.Error()
 	}
 	return ""
 }

@@ -174,9 +174,9 @@ func keycloakCredentials(o object, s *Subscriber, name string, u unmapped) {
 	for _, c := range credentials {
 		switch {
 		case c.Type != "password":
-			u.add("users.credentials."+c.Type, name, "people add a second factor or passkey again")
+			u.add("users.credentials."+c.Type, name, "people must add a second factor or passkey again")
 		case s.PasswordHash != "":
-			u.add("users.credentials.password", name, "a user has several")
+			u.add("users.credentials.password", name, "a user has several passwords")
 		default:
 			hash, err := c.hash()
 			if err != nil {
