@@ -59,7 +59,7 @@ const failedBackups Text = "look for \"creating a backup\" in the server's log"
 func (e *Examination) noBackup(ctx context.Context, dir string) Finding {
 	every := time.Duration(e.Config.Backup.Every)
 	overdue := e.overRows(ctx, func(s *store.Store) []Finding {
-		projects, err := s.ListProjects(ctx, page.Query{Size: 1})
+		projects, err := s.ListProjects(ctx, "", page.Query{Size: 1})
 		if err != nil || len(projects.Items) == 0 {
 			return nil
 		}
