@@ -66,6 +66,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"phone_route.assigned":        {"Phone number assigned", ""},
 	"project.created":             {"Project created", ""},
 	"project.deleted":             {"Project deleted", ""},
+	"project.deletion_begun":      {"Deletion of a large project begun", ""},
 	"project.updated":             {"Project updated", ""},
 	"recording.deleted":           {"Recording deleted", ""},
 	"recording.started":           {"Recording of a call started", ""},

@@ -63,6 +63,7 @@ const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	lockNotAvailable     = "55P03"
+	queryCanceled        = "57014"
 )
 
 // isOutage reports whether the database caused the error, rather than the query.
@@ -95,8 +96,8 @@ func isServerOutage(code string) bool {
 	switch code {
 	case readOnly, serializationFailure, deadlockDetected, lockNotAvailable,
 		"25P03", "25P04", // the transaction was idle too long, or took too long
-		"26000", // a prepared statement is missing, because a proxy shares connections
-		"57014": // the statement took too long
+		"26000",       // a prepared statement is missing, because a proxy shares connections
+		queryCanceled: // the statement took too long
 		return true
 	}
 
@@ -121,6 +122,10 @@ func IsUnique(err error) bool {
 func IsForeignKey(err error) bool {
 	return hasCode(err, foreignKeyViolation, sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY)
 }
+
+// IsCanceled reports whether the server canceled a statement, because it took longer than
+// [Config.Patience].
+func IsCanceled(err error) bool { return hasCode(err, queryCanceled) }
 
 // hasCode reports whether err has the given SQLSTATE of PostgreSQL, or one of the given codes of
 // SQLite.

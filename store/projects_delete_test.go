@@ -1,0 +1,108 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// addSubscribers inserts a number of subscribers into the project p. The first one has a factor.
+func addSubscribers(t *testing.T, c Config, s *Store, n int) factor.Owner {
+	t.Helper()
+	statements := make([]string, n)
+	for i := range n {
+		statements[i] = fmt.Sprintf(`INSERT INTO subscribers (id, project_id, email, password_hash, created, updated)
+			VALUES ('s%[1]d', 'p', '%[1]d@example.com', '', 0, 0)`, i)
+	}
+	filled(t, c, s, statements...)
+	owner := factor.Owner{Kind: factor.Subscriber, ID: "s0"}
+	if err := s.CreateTOTP(t.Context(), factor.TOTP{ID: "t", Owner: owner}, false); err != nil {
+		t.Fatal(err)
+	}
+	return owner
+}
+
+// TestDeleteLargeProject shows that a project is deleted even if the server cancels the statement,
+// because it takes too long. A trigger takes the place of the server's timeout.
+func TestDeleteLargeProject(t *testing.T) {
+	c := Config{URL: preparedServer(t), Audit: auditKey(t)}
+	s, _, _ := grantRows(t, c)
+	owner := addSubscribers(t, c, s, 2*emptyBatch+1)
+	servers.SQL(t, c.URL, `CREATE FUNCTION cancel() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+		BEGIN
+			IF EXISTS (SELECT 1 FROM subscribers WHERE project_id = OLD.id) THEN
+				RAISE EXCEPTION 'canceled' USING ERRCODE = 'query_canceled';
+			END IF;
+			RETURN OLD;
+		END $$;
+		CREATE TRIGGER cancel BEFORE DELETE ON projects FOR EACH ROW EXECUTE FUNCTION cancel();`)
+
+	r := revocation.Revocation{Kind: revocation.Project, ID: "p"}
+	if err := s.deleteProject(t.Context(), r); !database.IsCanceled(err) {
+		t.Fatalf("deleting the project in one transaction = %v, want it canceled", err)
+	}
+	if err := s.DeleteProject(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.FindProject(t.Context(), "p"); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindProject after DeleteProject = %v, want NotFound", err)
+	}
+	if set, err := s.HasFactors(t.Context(), owner); err != nil || set.Any() {
+		t.Errorf("a subscriber has %+v, %v, want no factors", set, err)
+	}
+}
+
+// TestEmptyProject shows that emptying a project deletes nothing of other projects, and nothing at
+// all if a recording is on hold.
+func TestEmptyProject(t *testing.T) { EachDatabase(t, testEmptyProject) }
+
+func testEmptyProject(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	owner := addSubscribers(t, c, s, 2)
+	filled(t, c, s,
+		`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('q', 'Q', 0, 0, 0)`,
+		`INSERT INTO subscribers (id, project_id, email, password_hash, created, updated)
+			VALUES ('other', 'q', 'a@example.com', '', 0, 0)`,
+		`INSERT INTO recordings (id, sid, project_id, hold, from_address, to_address, direction, source, track,
+				start_time, status, error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs,
+				price, created, updated)
+			VALUES ('r', 'r', 'p', 'a case', '', '', '', '', 'both', 0, 'completed', '', '', 0, 1, 0, 0, 0, '', '',
+				0, 0, 0)`)
+	count := func(where string) (n int) {
+		t.Helper()
+		err := s.read().Row(t.Context(), `SELECT COUNT(*) FROM `+where).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+
+	if err := s.emptyProject(t.Context(), "p"); !errors.Is(err, problem.Conflict) {
+		t.Errorf("emptying a project with a recording on hold = %v, want Conflict", err)
+	}
+	if n := count(`subscribers WHERE project_id = 'p'`); n != 3 {
+		t.Errorf("%d subscribers are left, want 3", n)
+	}
+
+	filled(t, c, s, `UPDATE recordings SET hold = ''`)
+	if err := s.emptyProject(t.Context(), "p"); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range projectTables {
+		if n := count(table + ` WHERE project_id = 'p'`); n != 0 {
+			t.Errorf("%d rows are left in %s, want 0", n, table)
+		}
+	}
+	if set, err := s.HasFactors(t.Context(), owner); err != nil || set.Any() {
+		t.Errorf("a subscriber has %+v, %v, want no factors", set, err)
+	}
+	if n := count(`subscribers WHERE project_id = 'q'`); n != 1 {
+		t.Errorf("%d subscribers of another project are left, want 1", n)
+	}
+}
