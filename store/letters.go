@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -147,16 +148,10 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 // It also deletes emails that became dead before the second, and links that expired before the
 // third.
 func (s *Letters) ForgetLetters(ctx context.Context, sentBefore, deadBefore, expiredBefore time.Time) error {
-	return s.change(ctx, audit.None("expired rows"), func(t tx) error {
-		_, err := t.Exec(ctx, `DELETE FROM mails
-				WHERE state IN ('sent', 'kept') AND ended < $1 OR state = 'dead' AND ended < $2`,
-			micros(sentBefore), micros(deadBefore))
-		if err != nil {
-			return fmt.Errorf("deleting mails: %w", err)
-		}
-		if _, err := t.Exec(ctx, `DELETE FROM mail_links WHERE expires < $1`, micros(expiredBefore)); err != nil {
-			return fmt.Errorf("deleting links: %w", err)
-		}
-		return nil
-	})
+	const forgotten = `(state IN ('sent', 'kept') AND ended < $2 OR state = 'dead' AND ended < $3)`
+	letters := s.sweep(ctx, `DELETE FROM mails WHERE id IN (
+		SELECT id FROM mails WHERE `+forgotten+` LIMIT $1) AND `+forgotten, micros(sentBefore), micros(deadBefore))
+	links := s.sweep(ctx, `DELETE FROM mail_links WHERE hash IN (
+		SELECT hash FROM mail_links WHERE expires < $2 ORDER BY expires LIMIT $1)`, micros(expiredBefore))
+	return errors.Join(letters, links)
 }

@@ -92,10 +92,6 @@ func (t tx) revocationsSince(
 
 // SweepRevocations deletes the revocations whose tokens have all expired.
 func (s *Revocations) SweepRevocations(ctx context.Context) error {
-	return s.once(ctx, audit.None("expired rows"), func(t tx) error {
-		if _, err := t.Exec(ctx, `DELETE FROM revocations WHERE expires <= $1`, micros(s.now())); err != nil {
-			return fmt.Errorf("sweeping revocations: %w", err)
-		}
-		return nil
-	})
+	return s.sweep(ctx, `DELETE FROM revocations WHERE seq IN (
+		SELECT seq FROM revocations WHERE expires <= $2 ORDER BY expires LIMIT $1)`, micros(s.now()))
 }

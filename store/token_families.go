@@ -67,12 +67,8 @@ func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
 
 // SweepFamilies deletes the families whose tokens have all expired.
 func (s *Families) SweepFamilies(ctx context.Context) error {
-	return s.once(ctx, audit.None("expired rows"), func(t tx) error {
-		if _, err := t.Exec(ctx, `DELETE FROM families WHERE expires <= $1`, micros(s.now())); err != nil {
-			return fmt.Errorf("sweeping families: %w", err)
-		}
-		return nil
-	})
+	return s.sweep(ctx, `DELETE FROM families WHERE id IN (
+		SELECT id FROM families WHERE expires <= $2 ORDER BY expires LIMIT $1) AND expires <= $2`, micros(s.now()))
 }
 
 // ListFamilies returns a page of a subscriber's families, newest first.
