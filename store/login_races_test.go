@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -64,6 +65,49 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 		if round%2 == 0 {
 			hash = next
 		}
+	}
+}
+
+// TestEndLoginsAhead shows that if the logins of a subscriber are ended, the revocations cover a login
+// that another node made, whose clock is ahead. Otherwise, copies of it in the session store would
+// remain valid.
+func TestEndLoginsAhead(t *testing.T) { EachDatabase(t, testEndLoginsAhead) }
+
+func testEndLoginsAhead(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := t.Context()
+	now := time.Now()
+	made := make(map[string]time.Time)
+	for _, ahead := range []time.Duration{-time.Minute, time.Minute} {
+		l := login(idp.Grant{SessionID: newID()})
+		l.AuthTime = now.Add(ahead)
+		if err := s.CreateLogin(ctx, l, "hash"); err != nil {
+			t.Fatal(err)
+		}
+		made[l.ID] = l.AuthTime
+	}
+
+	hash := "next"
+	change := fabric.SubscriberChange{PasswordHash: &hash}
+	r := end(revocation.Subscriber, "s")
+	if _, err := s.UpdateSubscriber(ctx, "p", "s", change, now, &r); err != nil {
+		t.Fatal(err)
+	}
+	list := revocation.New(s, nil)
+	if err := list.Sync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for id, at := range made {
+		err := list.Check(at,
+			revocation.Subject{Kind: revocation.Session, ID: id},
+			revocation.Subject{Kind: revocation.Subscriber, ID: "s"})
+		if !errors.Is(err, problem.Unauthenticated) {
+			t.Errorf("a login made at %s is checked with %v, want Unauthenticated", at.Sub(now), err)
+		}
+	}
+	later := now.Add(2 * time.Minute)
+	if err := list.Check(later, revocation.Subject{Kind: revocation.Subscriber, ID: "s"}); err != nil {
+		t.Errorf("a later login is checked with %v, want nil", err)
 	}
 }
 

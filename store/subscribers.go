@@ -183,13 +183,31 @@ func (s *Subscribers) UpdateSubscriber(
 			return sub, nil
 		}
 
-		if err := t.endLogins(ctx, id, changed); err != nil {
-			return sub, err
-		}
 		ended := *r
 		ended.Until = later(ended.Until, changed)
-		return sub, t.revoke(ctx, ended)
+		return sub, t.endLoginsUntil(ctx, ended, changed)
 	})
+}
+
+// endLoginsUntil ends all logins, grants and refresh tokens of the subscriber r.ID, and writes the
+// revocation. A node whose clock is ahead may have made a login whose time is after r.Until. Each of
+// these has its own revocation.
+func (t tx) endLoginsUntil(ctx context.Context, r revocation.Revocation, at time.Time) error {
+	ahead, err := gather(ctx, t, "finding logins", scanID, `SELECT id FROM login_sessions
+		WHERE subscriber_id = $1 AND ended = 0 AND auth_time > $2`, r.ID, micros(r.Until))
+	if err != nil {
+		return err
+	}
+	if err := t.endLogins(ctx, r.ID, at); err != nil {
+		return err
+	}
+	for _, id := range ahead {
+		of := revocation.Revocation{Kind: revocation.Session, ID: id, Until: r.Expires, Expires: r.Expires}
+		if err := t.revoke(ctx, of); err != nil {
+			return err
+		}
+	}
+	return t.revoke(ctx, r)
 }
 
 // beginUpdate locks the subscriber if the change ends logins, is authorized by a link, or requires an
