@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// A Queue runs jobs in a goroutine of its own. Its zero value is ready to use, and its
+// A Queue runs jobs in its own goroutine. Its zero value is ready to use, and its
 // methods are safe for concurrent use.
 type Queue struct {
 	mu      sync.Mutex

@@ -97,7 +97,7 @@ func TestMediaThatDiffers(t *testing.T) {
 	}
 }
 
-// A decaying is a folder that changes a bit of each archive once it was written.
+// A decaying is a folder that changes a bit of each archive after the archive was written.
 type decaying struct {
 	Storage
 	dir string
@@ -115,8 +115,9 @@ func (d decaying) Write(name string, write func(io.Writer) error) error {
 	return os.WriteFile(file, flipped(whole, len(whole)/2), 0o600)
 }
 
-// TestDamagedWhenNew shows that an archive that reads back differently is an error, and not a backup
-// that only lacks some media. It does not stay as the newest backup.
+// TestDamagedWhenNew shows that Create fails if a new archive reads back differently. The error is
+// not a Mismatch, which would mean that only some media is missing. The archive is removed, so it
+// does not count as the newest backup.
 func TestDamagedWhenNew(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	d := OpenDir(decaying{openFolder(t, dir), dir})
@@ -283,7 +284,7 @@ func TestDamagedMedia(t *testing.T) {
 }
 
 // TestDamageWhileReading shows that damage to a media file is a Mismatch even if the function that
-// receives the bytes returns an error of its own.
+// receives the bytes returns a different error.
 func TestDamageWhileReading(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	a, _ := create(t, dir, newInstallation(), id.Recipient(), "")
@@ -374,7 +375,7 @@ func decrypted(t *testing.T, file string, id age.Identity) []byte {
 	return plain
 }
 
-// rewrite encrypts the tar archive plain to a file, after it has damaged each entry.
+// rewrite encrypts the tar archive plain to a file. It first applies damage to each entry.
 func rewrite(t *testing.T, plain []byte, file string, to age.Recipient, damage mutation) {
 	t.Helper()
 	var out bytes.Buffer

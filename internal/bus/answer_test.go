@@ -72,7 +72,7 @@ func TestUnsendableAnswer(t *testing.T) {
 			var answer string
 			err := a.Ask(t.Context(), name, kind, nil, &answer)
 			if err == nil || errors.Is(err, problem.Unavailable) {
-				t.Errorf("Ask for %s = %v, want that the node failed", kind, err)
+				t.Errorf("Ask for %s = %v, want an error that the node failed", kind, err)
 			}
 			if !strings.Contains(log.String(), "kind="+kind) {
 				t.Errorf("the log does not say why the answer to %s failed: %s", kind, log.String())

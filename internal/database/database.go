@@ -84,7 +84,7 @@ type DB interface {
 	Read() Tx
 
 	// Watch is like Read, for the few small queries that must be answered even if the database is
-	// busy. On PostgreSQL, they have a connection of their own. On SQLite, Watch is the same as
+	// busy. On PostgreSQL, they have their own connection. On SQLite, Watch is the same as
 	// Read.
 	Watch() Tx
 

@@ -178,7 +178,7 @@ func refusalOf(e *pgconn.PgError, server, role, database string) *Unfit {
 	case e.Code == "42P07":
 		return &Unfit{
 			Found:  fmt.Sprintf("%s has other content in database %s: %s", server, database, e.Message),
-			Remedy: "use a database of its own, or a schema of its own with ?search_path=SCHEMA",
+			Remedy: "use a separate database, or a separate schema with ?search_path=SCHEMA",
 		}
 
 	case e.Code == "53300":

@@ -314,7 +314,7 @@ func (d *Deliverer) hold(ctx context.Context, id string) (r Receiver, ok bool) {
 	now := d.now()
 	r, err := d.c.Queue.HoldReceiver(ctx, id, d.holder, now, now.Add(holdFor))
 	if err != nil && !errors.Is(err, problem.Conflict) && ctx.Err() == nil {
-		d.c.Log.Error("claiming a receiver", d.c.What, id, "error", err)
+		d.c.Log.Error("holding a receiver", d.c.What, id, "error", err)
 	}
 	return r, err == nil
 }

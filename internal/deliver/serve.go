@@ -85,7 +85,7 @@ func (v *visit) release(ctx context.Context) {
 	d := v.d
 	err := d.c.Queue.ReleaseReceiver(ctx, v.receiver.ID, d.holder, d.now(), v.failures, v.rests)
 	if err != nil {
-		d.c.Log.Warn("releasing a receiver; its claim expires in a few seconds",
+		d.c.Log.Warn("releasing a receiver; the hold expires in a few seconds",
 			d.c.What, v.receiver.ID, "error", err)
 	}
 }

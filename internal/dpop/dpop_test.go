@@ -229,7 +229,7 @@ func TestConfirm(t *testing.T) {
 		{"bound, in lower case", "dpop", h.proof(t, w.now), bound, nil},
 		{"not bound", "Bearer", "", "", nil},
 		{"a downgrade", "Bearer", "", bound, problem.Unauthenticated},
-		{"a downgrade, proven", "Bearer", h.proof(t, w.now), bound, problem.Unauthenticated},
+		{"a downgrade with a valid proof", "Bearer", h.proof(t, w.now), bound, problem.Unauthenticated},
 		{"no proof", "DPoP", "", bound, problem.Unauthenticated},
 		{"a different key", "DPoP", newHolder(t).proof(t, w.now), bound, problem.Unauthenticated},
 		{"not bound, but DPoP", "DPoP", h.proof(t, w.now), "", problem.Unauthenticated},

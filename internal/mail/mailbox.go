@@ -82,10 +82,10 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 func (b *Box) save(ctx context.Context, key session.Key, v any) error {
 	sealed, err := b.sealed(key, v)
 	if err != nil {
-		return fmt.Errorf("storing mail: %w", err)
+		return fmt.Errorf("storing email: %w", err)
 	}
 	if err := b.Sessions.Put(ctx, key, sealed, boxFor); err != nil {
-		return fmt.Errorf("storing mail: %w", err)
+		return fmt.Errorf("storing email: %w", err)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (b *Box) load(ctx context.Context, key session.Key, into any) (sealed []byt
 	}
 	raw, err := b.Open("mail "+key.ID, string(sealed))
 	if err != nil {
-		return sealed, fmt.Errorf("reading mail: %w", err)
+		return sealed, fmt.Errorf("reading email: %w", err)
 	}
 	return sealed, json.Unmarshal(raw, into)
 }
@@ -141,7 +141,7 @@ func (b *Box) addToIndex(ctx context.Context, item Item) error {
 			return err
 		}
 	}
-	return errors.New("storing mail: every attempt conflicted with a concurrent change")
+	return errors.New("storing email: every attempt conflicted with a concurrent change")
 }
 
 // List returns all messages in the box, the newest first.

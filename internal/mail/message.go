@@ -65,7 +65,7 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 	in := tongueOf(d.Language)
 	w, ok := in.words[d.Kind]
 	if !ok {
-		return Message{}, fmt.Errorf("writing mail: no text for %q", d.Kind)
+		return Message{}, fmt.Errorf("writing email: no text for %q", d.Kind)
 	}
 
 	values := d.values(in)
@@ -105,12 +105,12 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 
 	var out bytes.Buffer
 	if err := parsedText.Execute(&out, s); err != nil {
-		return m, fmt.Errorf("writing mail: %w", err)
+		return m, fmt.Errorf("writing email: %w", err)
 	}
 	m.Text = out.String()
 	out.Reset()
 	if err := parsedHTML.Execute(&out, s); err != nil {
-		return m, fmt.Errorf("writing mail: %w", err)
+		return m, fmt.Errorf("writing email: %w", err)
 	}
 	m.HTML = out.String()
 	return m, nil

@@ -3,7 +3,7 @@
 //
 // A trace begins with a request to the server, or with a request that the server sends, such as a
 // webhook. If a caller names a trace (W3C Trace Context), its request continues that trace.
-// Receivers of webhooks can continue a trace, too. Changes of the database, queries, and operations
+// Receivers of webhooks can continue a trace, too. Changes to the database, queries, and operations
 // on sessions are spans within a trace. Background work is not traced.
 //
 // Spans contain no values from requests: a query is recorded with its placeholders, a path as its

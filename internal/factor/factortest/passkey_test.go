@@ -94,7 +94,7 @@ func TestPasskeyRefused(t *testing.T) {
 		"no user verification":        func(a *factortest.Authenticator) { a.Unverified = true },
 		"another owner's user handle": func(a *factortest.Authenticator) { a.Handle = []byte(w.grace.String()) },
 		"no user handle":              func(a *factortest.Authenticator) { a.Handle = []byte{} },
-		"become backed up":            func(a *factortest.Authenticator) { a.Synced = true },
+		"a new backup state":          func(a *factortest.Authenticator) { a.Synced = true },
 	} {
 		lying := *device
 		lie(&lying)

@@ -225,8 +225,8 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 	return s.recordFallback(s.fallback.Put(ctx, key, deleted, longest))
 }
 
-// Incr adds one to a counter. While the primary is unavailable, the fallback has a counter of its
-// own. Afterwards, the primary's counter continues.
+// Incr adds one to a counter. While the primary is unavailable, the fallback has its own counter.
+// Afterwards, the primary's counter continues.
 func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

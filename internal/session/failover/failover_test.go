@@ -23,7 +23,7 @@ const (
 	lasts   = time.Hour   // lifetime of entries that must not expire during a test
 )
 
-// A world is a Store whose primary is a Redis, and whose fallback is a database.
+// A world is a Store whose primary is a Redis server, and whose fallback is a database.
 type world struct {
 	*Store
 	redis *redis.Store

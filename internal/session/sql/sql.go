@@ -1,5 +1,5 @@
 // Package sql keeps sessions in a SQL database. It is the default [session.Store]. It uses
-// PostgreSQL, or an SQLite file of its own. Entries survive a crash and a restart.
+// PostgreSQL, or a separate SQLite file. Entries survive a crash and a restart.
 //
 // Each operation is one statement, in the SQL that SQLite and PostgreSQL share, and the database
 // decides which of several concurrent callers succeeds. An expired entry is never returned, even
