@@ -44,6 +44,11 @@ func (s *Server) handleInDialog(r *sip.Request, f flow) {
 	}
 
 	t, fresh := s.serve(r, f)
+	if t == nil && r.Method == sip.BYE { // there are too many transactions, but the call must end
+		s.reply(r, f, 200, "OK")
+		d.byPhone()
+		return
+	}
 	if t == nil || !fresh {
 		return
 	}

@@ -186,3 +186,13 @@ func TestManyRequestsInCall(t *testing.T) {
 	p.hangsUp(m)
 	w.isOver()
 }
+
+// TestBYEWhenFull shows that a phone can end its call while the server can remember no more requests.
+func TestBYEWhenFull(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	m := p.inCall()
+	w.server.FillTransactions()
+	p.hangsUp(m)
+	w.isOver()
+}
