@@ -27,6 +27,23 @@ func (c *Clock) Read(ctx context.Context, clock func(context.Context) (time.Time
 	return nil
 }
 
+// maxJump is how far this machine's wall clock and monotonic clock may diverge between two readings.
+const maxJump = time.Second
+
+// Jumped reports whether this machine's clock was set since the last reading, or the machine was
+// suspended. The monotonic clock does not count the time of a suspension, so Now may be behind until
+// the next reading.
+func (c *Clock) Jumped() bool {
+	r := c.last.Load()
+	if r == nil {
+		return false
+	}
+	now := time.Now()
+	monotonic := now.Sub(r.ours)
+	wall := now.Round(0).Sub(r.ours.Round(0))
+	return (wall - monotonic).Abs() > maxJump
+}
+
 // Now returns the last reading plus the time since then. That time is monotonic, so Now stays right if
 // this machine's clock is set.
 func (c *Clock) Now() time.Time {

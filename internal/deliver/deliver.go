@@ -203,7 +203,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 
 	var looked time.Time
 	for {
-		if time.Since(looked) > clockFor {
+		if time.Since(looked) > clockFor || d.clock.Jumped() {
 			if d.lookAround(ctx) == nil {
 				looked = time.Now()
 			}

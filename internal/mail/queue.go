@@ -109,7 +109,7 @@ func (p *Post) Run(ctx context.Context) {
 	busy := make(chan struct{}, workers) // has one value for each attempt
 	var counted time.Time
 	for {
-		if time.Since(counted) > countEvery {
+		if time.Since(counted) > countEvery || p.clock.Jumped() {
 			if p.lookAround(ctx) == nil { // /readyz reports an error
 				counted = time.Now()
 			}
