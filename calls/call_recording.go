@@ -115,7 +115,8 @@ func (k *call) tellRecorded() {
 	}
 }
 
-// saveRecorded notes in the record whether the call is being recorded, and its first recording.
+// saveRecorded stores in the call's record whether the call is being recorded, and its first
+// recording.
 func (k *call) saveRecorded(listening bool) error {
 	before := k.record
 	k.record.Recorded = listening

@@ -74,7 +74,7 @@ func (k *call) discard() {
 	k.recordings.stop()
 }
 
-// discard notes the end of a call after a panic.
+// discard records the end of a call after a panic.
 func (r *Record) discard() {
 	r.State = Completed
 	r.Cause = TemporaryFailure

@@ -87,7 +87,7 @@ func newGatewayCalls() *Calls {
 	}})
 }
 
-// gatewayCaller returns a caller behind the gateway "g". Each caller has a token of its own, so
+// gatewayCaller returns a caller behind the gateway "g". Each caller has its own token, so
 // only the gateway's limits apply to all callers together.
 func gatewayCaller(id int) Client {
 	return Client{

@@ -45,7 +45,7 @@ func (r *room) people() []*leg { return peopleIn(r.legs()) }
 
 func (r *room) tellRecorded() { r.tellUpdated() }
 
-// saveRecorded notes in the session whether it is being recorded.
+// saveRecorded records in the session whether it is being recorded.
 func (r *room) saveRecorded(listening bool) error {
 	if r.session.Recorded == listening && !r.unnoted {
 		return nil

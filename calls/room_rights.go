@@ -170,7 +170,7 @@ func (l *leg) setVolume(cmd Command) string {
 	return changed
 }
 
-// raiseHand raises or lowers a hand. It notes when the hand was raised.
+// raiseHand raises or lowers a hand. It records when the hand was raised.
 func (l *leg) raiseHand(raised bool) {
 	if raised && !l.member.HandRaised {
 		l.handRaised = time.Now()

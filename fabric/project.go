@@ -53,7 +53,7 @@ const DefaultRecordRate = 2500
 const MaxUploadRate = 1_000_000
 
 // A Project is a tenant. Everything else belongs to one project and is invisible to other projects.
-// Its JSON form is the one of commands and exports; see [ProjectFields].
+// Its JSON form is the one that commands and exports use; see [ProjectFields].
 type Project struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`

@@ -81,7 +81,7 @@ func TestStoredOnce(t *testing.T) {
 			t.Errorf("two calls have the media %s and %s, want the same", first.MediaKey, second.MediaKey)
 		}
 		if !isMissing(t, media, second.ID) {
-			t.Error("the second call has media of its own, want none")
+			t.Error("the second call has its own media, want none")
 		}
 
 		own := w.project

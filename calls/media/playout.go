@@ -32,7 +32,7 @@ type playout struct {
 	frames  int    // since least was reset
 }
 
-// put adds the payload of a packet. Packets that come too late are dropped.
+// put adds the payload of a packet. Packets that arrive too late are dropped.
 func (p *playout) put(codec string, at uint32, payload []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

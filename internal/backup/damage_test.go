@@ -339,7 +339,7 @@ func TestRowOfManyValues(t *testing.T) {
 	}
 	allocations := testing.AllocsPerRun(1, func() {
 		if _, err := parseRow(table, text); err == nil {
-			t.Error("a row of too many values is accepted")
+			t.Error("a row with too many values is accepted")
 		}
 	})
 	if allocations > 1000 {

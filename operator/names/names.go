@@ -230,7 +230,7 @@ func (f Finder) call(ctx context.Context, projectID, id string) (string, error) 
 	return cmp.Or(Between(Party(r.From), Party(r.To)), id), nil
 }
 
-// room returns the name of a room session: that of its room when the session began.
+// room returns the name of a room session: the name that its room had when the session began.
 func (f Finder) room(ctx context.Context, projectID, id string) (string, error) {
 	if f.Rooms == nil {
 		return "", nil

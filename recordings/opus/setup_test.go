@@ -109,7 +109,7 @@ func mux(packets [][]byte, start int64, segments int) []byte {
 			m.granule = start
 		}
 		m.packet(p)
-		if i < 2 { // headers have pages of their own
+		if i < 2 { // headers have their own pages
 			m.flush(false)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	patient = time.Minute // longer than a busy machine makes callers wait for a Redis that works
+	patient = time.Minute // longer than a busy machine makes callers wait for a working Redis server
 	lasts   = time.Hour   // lifetime of entries that must not expire during a test
 )
 

@@ -94,12 +94,12 @@ func TestProbe(t *testing.T) {
 	s := open(t, Config{URL: r.URL})
 	probe := func() error { return s.Probe(t.Context()) }
 	for _, f := range faults {
-		eventually(t, "a Redis that works", probe)
+		eventually(t, "a working Redis server", probe)
 		f.begin()
 		eventually(t, "a Redis that is "+f.name, failing(s, f.reason))
 		f.end()
 	}
-	eventually(t, "a Redis that works", probe)
+	eventually(t, "a working Redis server", probe)
 }
 
 // TestProbeCluster shows that the probe fails if any master of a Cluster fails.

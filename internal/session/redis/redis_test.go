@@ -42,8 +42,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestPrefix shows that installations with different prefixes can share a Redis, and do not see
-// each other's entries.
+// TestPrefix shows that installations with different prefixes can share a Redis server, and do not
+// see each other's entries.
 func TestPrefix(t *testing.T) {
 	for name, url := range map[string]func(servers.T) string{"Single": servers.Redis, "Cluster": servers.Cluster} {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func (c *commands) mailCommand() *cobra.Command {
 	n := noun[mail.Letter]{commands: c, view: mailView, list: listMails}
 	ls := n.listCommand("list", "List recent mails, the newest first")
 	ls.Flags().String("state", "", "only mails in this `state`: pending, sent, kept or dead")
-	retry := cli.Command("retry [ID]", "Send a mail again immediately, or all dead mails", c.with(c.retryMail))
+	retry := cli.Command("retry [ID]", "Send an email again immediately, or all dead emails", c.with(c.retryMail))
 	retry.Long = `Make a running server send a pending or dead mail immediately. Without an id, it sends all dead mails.
 Links in a mail are created when it is sent, so they are valid.`
 	test := cli.Command("test", "Send a test mail and report whether the server accepted it", c.with(c.testMail))

@@ -276,7 +276,7 @@ func TestCheckVariables(t *testing.T) {
 }
 
 // TestEmptyFile shows that an empty file is an error. Otherwise, a server whose secrets are missing
-// would create a master key of its own. The files of the first operator can be emptied after the
+// would create its own master key. The files of the first operator can be emptied after the
 // first start.
 func TestEmptyFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "empty")

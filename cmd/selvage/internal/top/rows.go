@@ -270,7 +270,8 @@ func latency(q float64) func(span) (float64, bool) {
 	}
 }
 
-// undelivered returns the rate of failed attempts to deliver webhooks, logouts, callbacks and mails.
+// undelivered returns the rate of failed attempts to deliver webhooks, logouts, callbacks and
+// emails.
 func undelivered(s span) (total float64, ok bool) {
 	if s.seconds == 0 {
 		return 0, false
