@@ -56,16 +56,16 @@ var mailView = cli.View[mail.Letter]{
 
 func (c *commands) mailCommand() *cobra.Command {
 	n := noun[mail.Letter]{commands: c, view: mailView, list: listMails}
-	ls := n.listCommand("list", "List recent mails, the newest first")
-	ls.Flags().String("state", "", "only mails in this `state`: pending, sent, kept or dead")
+	ls := n.listCommand("list", "List recent emails, the newest first")
+	ls.Flags().String("state", "", "only emails in this `state`: pending, sent, kept or dead")
 	retry := cli.Command("retry [ID]", "Send an email again immediately, or all dead emails", c.with(c.retryMail))
 	retry.Long = `Make a running server send a pending or dead mail immediately. Without an id, it sends all dead mails.
 Links in a mail are created when it is sent, so they are valid.`
-	test := cli.Command("test", "Send a test mail and report whether the server accepted it", c.with(c.testMail))
+	test := cli.Command("test", "Send a test email and report whether the server accepted it", c.with(c.testMail))
 	test.Long = `Send a mail through the server of mail.url, and print the server's answer. The mail does not go
 through the queue.`
 	test.Flags().String("to", "", "`address` of the recipient")
-	return cli.Noun("mail", "Mails: sent, pending and failed", ls, retry, test)
+	return cli.Noun("mail", "Emails: sent, pending and failed", ls, retry, test)
 }
 
 func listMails(ctx context.Context, a *app, cmd *cobra.Command) ([]mail.Letter, error) {
@@ -105,13 +105,13 @@ func (c *commands) testMail(ctx context.Context, a *app, cmd *cobra.Command, _ [
 	}
 	d := mail.Draft{Kind: mail.Test, To: fabric.NormalizeEmail(to), Brand: mail.Brand{Name: "selvage"}}
 	if err := a.Post.Deliver(ctx, uuid.NewString(), d); err != nil {
-		return fmt.Errorf("the mail was not accepted: %w; see mail.url, mail.password and mail.from", err)
+		return fmt.Errorf("the email was not accepted: %w; see mail.url, mail.password and mail.from", err)
 	}
 
 	outcome := "was accepted by the server of mail.url"
 	if a.Box != nil {
 		outcome = "is kept, because mail.url is log:; see " + a.Where.Public + "/dev/mail"
 	}
-	_, err := fmt.Fprintln(c.Stdout, "the mail to "+to+" "+outcome)
+	_, err := fmt.Fprintln(c.Stdout, "the email to "+to+" "+outcome)
 	return err
 }
