@@ -39,6 +39,10 @@ type Login struct {
 	// provider may only have recognized the browser. Changes to the account need another login.
 	Silent bool `json:"silent,omitempty"`
 
+	// SignedIn is when the person signed in to the upstream provider before a silent login. It is zero if
+	// the provider did not report it, or if an older version made the login.
+	SignedIn time.Time `json:"signed_in,omitzero"`
+
 	// Seen is the time of the browser's last visit, or AuthTime if it has never returned. Only
 	// Logins.List sets it.
 	Seen time.Time `json:"-"`
@@ -98,8 +102,9 @@ type Visitor struct {
 	Network                  string // attempts from one network are counted together
 	Device                   string // mark of the device; see [DeviceMarks.Mark]
 
-	known  bool // whether the account knows the device, even if Device does not name it
-	silent bool // see [Login.Silent]
+	known    bool      // whether the account knows the device, even if Device does not name it
+	silent   bool      // see [Login.Silent]
+	signedIn time.Time // see [Login.SignedIn]
 }
 
 // errWrong is the response if the email address is unknown, the password is wrong, or the
@@ -204,6 +209,7 @@ func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.
 		Expires:      began.Add(ls.Lifetimes().BrowserAbsolute),
 		Mark:         from.Mark,
 		Silent:       from.silent,
+		SignedIn:     from.signedIn,
 	}
 
 	notices, err := ls.newDeviceLetters(sub, s, from)

@@ -52,8 +52,8 @@ type AuthRequest struct {
 func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
 
 // Satisfied reports whether a login can answer the request. The login must be recent enough, and
-// Means must return true. A silent login that is older than the request is never recent enough for a
-// max_age, because the person may have signed in to the upstream provider long before.
+// Means must return true. For the max_age of a later request, the age of a silent login is the time since
+// the sign-in to the upstream provider. If that time is unknown, the login is not recent enough.
 func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	if !a.Means(s) {
 		return false
@@ -65,7 +65,11 @@ func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	if a.MaxAge == nil || !old {
 		return true
 	}
-	return !s.Silent && now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
+	signedIn := s.AuthTime
+	if s.Silent {
+		signedIn = s.SignedIn
+	}
+	return now.Sub(signedIn) <= time.Duration(*a.MaxAge)*time.Second
 }
 
 // Means reports whether a login belongs to a subscriber whom the request asks for by an

@@ -96,7 +96,9 @@ type Identity struct {
 	Verified   bool   `json:"verified,omitempty"` // whether the provider says that Email belongs to the person
 	FirstName  string `json:"first_name,omitempty"`
 	LastName   string `json:"last_name,omitempty"`
-	Fresh      bool   `json:"-"` // whether the person signed in to the provider during the attempt
+
+	Fresh    bool      `json:"-"` // whether the person signed in to the provider during the attempt
+	SignedIn time.Time `json:"-"` // time of the sign-in to the provider; zero if it does not report it
 }
 
 // IdentityOf returns the identity in the claims of an upstream provider.
@@ -151,7 +153,9 @@ func (u *Unlinked) Error() string { return "the account is not linked" }
 // [ErrUpstreamEmail]. If the subscriber is disabled, it returns [ErrUpstreamUnknown].
 func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	began := us.Now()
-	from.silent = !id.Fresh
+	if !id.Fresh {
+		from.silent, from.signedIn = true, id.SignedIn
+	}
 	l, err := us.store.FindUpstreamLink(ctx, u.ID, id.Issuer, id.Subject)
 	if errors.Is(err, problem.NotFound) {
 		return us.logInUnlinked(ctx, u, id, from)

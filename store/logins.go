@@ -26,11 +26,11 @@ var loginTable = table[idp.Login]{
 	name:  "login_sessions",
 	thing: "session",
 	columns: `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires,
-	ended, mark, silent`,
+	ended, mark, silent, signed_in`,
 	fields: func(l *idp.Login) []any {
 		return []any{
 			&l.ID, &l.ProjectID, &l.SubscriberID, &l.AuthTime, &l.AMR, &l.UserAgent, &l.Address, &l.Expires,
-			&l.Ended, &l.Mark, &l.Silent,
+			&l.Ended, &l.Mark, &l.Silent, &l.SignedIn,
 		}
 	},
 }

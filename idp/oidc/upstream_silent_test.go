@@ -11,9 +11,6 @@ import (
 func TestUpstreamSilent(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)
-	signedIn := func(ago time.Duration) func(map[string]any) {
-		return func(claims map[string]any) { claims["auth_time"] = time.Now().Add(-ago).Unix() }
-	}
 	undated := func(map[string]any) {}
 	maxAge, promptLogin := []string{"max_age", "3600"}, []string{"prompt", "login"}
 
@@ -50,30 +47,55 @@ func TestUpstreamSilent(t *testing.T) {
 	}
 }
 
-// TestUpstreamSilentMaxAge shows that a login does not answer a later request with max_age if the provider
-// may only have recognized the browser, however recent the login is. The person signs in at the provider
-// again, which is told the max_age.
+// signedIn returns a change of a provider's claims that dates the sign-in to the provider.
+func signedIn(ago time.Duration) func(map[string]any) {
+	return func(claims map[string]any) { claims["auth_time"] = time.Now().Add(-ago).Unix() }
+}
+
+// TestUpstreamSilentMaxAge shows that for the max_age of a later request, the time of the sign-in to the
+// provider counts, however recent the login is. If this time is unknown or too old, the person signs in
+// at the provider again, which is told the max_age.
 func TestUpstreamSilentMaxAge(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)
-	yesterday := func(claims map[string]any) { claims["auth_time"] = time.Now().Add(-24 * time.Hour).Unix() }
-	now := func(claims map[string]any) { claims["auth_time"] = time.Now().Unix() }
 	silent := request(f.site, "prompt", "none", "max_age", "3600")
-	b := f.newBrowser()
+	maxAge := []string{"max_age", "3600"}
 
-	wantCode(t, "the first login", f.forgeIn(b, fg, yesterday))
-	f.pass(time.Second)
-	wantCode(t, "without max_age", b.authorize(request(f.site, "prompt", "none")))
-	wantAnswer(t, "a silent login with max_age", b.authorize(silent), "login_required")
+	for _, tt := range []struct {
+		name      string
+		change    func(claims map[string]any)
+		request   []string
+		wantError string
+	}{
+		{name: "signed in to the provider just now", change: signedIn(0)},
+		{name: "five minutes ago", change: signedIn(5 * time.Minute)},
+		{name: "five minutes ago, within max_age", change: signedIn(5 * time.Minute), request: maxAge},
+		{name: "yesterday", change: signedIn(24 * time.Hour), wantError: "login_required"},
+		{name: "no auth_time", change: func(map[string]any) {}, wantError: "login_required"},
+	} {
+		b := f.newBrowser()
+		wantCode(t, tt.name, f.forgeIn(b, fg, tt.change, tt.request...))
+		f.pass(time.Second)
+		wantCode(t, tt.name+", without max_age", b.authorize(request(f.site, "prompt", "none")))
 
-	sent := f.begin(b, "max_age", "3600")
-	if maxAge := sent.Get("max_age"); maxAge != "3600" {
-		t.Errorf("the request to the provider has the max_age %q, want 3600", maxAge)
+		// The second round follows a loss of the session store.
+		for range 2 {
+			wantAnswer(t, tt.name, b.authorize(silent), tt.wantError)
+			f.empty()
+		}
+		if tt.wantError == "" {
+			continue
+		}
+
+		sent := f.begin(b, "max_age", "3600")
+		if sent := sent.Get("max_age"); sent != "3600" {
+			t.Errorf("%s: the next request to the provider has the max_age %q, want 3600", tt.name, sent)
+		}
+		fg.change = signedIn(0)
+		wantCode(t, tt.name+", then signing in to the provider", f.answer(b, fg, sent))
+		f.pass(time.Second)
+		wantAnswer(t, tt.name+", then signing in to the provider", b.authorize(silent), "")
 	}
-	fg.change = now
-	wantCode(t, "signing in to the provider", f.answer(b, fg, sent))
-	f.pass(time.Second)
-	wantAnswer(t, "a login with a sign-in, with max_age", b.authorize(silent), "")
 }
 
 // TestUpstreamSilentEnrol shows that a person cannot set up a second factor if the provider may

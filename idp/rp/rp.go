@@ -213,15 +213,16 @@ func (c *Client) Finish(ctx context.Context, u idp.Upstream, a idp.UpstreamAttem
 	}
 
 	id = u.IdentityOf(claims.subject, claims.all)
-	id.Fresh = claims.fresh
+	id.Fresh, id.SignedIn = claims.fresh, claims.signedIn
 	return id, idToken, nil
 }
 
 // claims are the claims of an ID token and of userinfo.
 type claims struct {
-	subject string
-	all     map[string]any
-	fresh   bool // see [idp.Identity]
+	subject  string
+	all      map[string]any
+	fresh    bool      // see [idp.Identity]
+	signedIn time.Time // see [idp.Identity]
 }
 
 // verify verifies an ID token and returns its claims. If the token lacks the email, verify adds the
@@ -242,7 +243,7 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 	if seconds, dated := got.all["auth_time"].(float64); dated { // some providers never send it
 		signedIn = time.Unix(int64(seconds), 0)
 	}
-	got.fresh = a.IsFresh(signedIn)
+	got.fresh, got.signedIn = a.IsFresh(signedIn), signedIn
 
 	azp, _ := got.all["azp"].(string)
 	if err := checkIDToken(token, azp, signedIn, u, a, tokens.AccessToken); err != nil {
