@@ -112,7 +112,7 @@ func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr
 }
 
 // Raise adds amr, the authentication methods just used, to a live login. The login keeps its ID and
-// time, but its browser must get a new cookie.
+// time, but its browser must get a new cookie. A silent login is then no longer silent.
 func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {
@@ -123,6 +123,7 @@ func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []str
 	}
 
 	s.AMR = together(s.AMR, amr)
+	s.Silent, s.SignedIn = false, time.Time{}
 	err = ls.store.RaiseLogin(ctx, s)
 	if errors.Is(err, problem.NotFound) {
 		return Login{}, problem.NoCredentials()

@@ -36,7 +36,8 @@ type Login struct {
 	Mark string `json:"mark,omitempty"`
 
 	// Silent means that the person may not have authenticated for this login, because an upstream
-	// provider may only have recognized the browser. Changes to the account need another login.
+	// provider may only have recognized the browser. Changes to the account need another login, or a
+	// second factor.
 	Silent bool `json:"silent,omitempty"`
 
 	// SignedIn is when the person signed in to the upstream provider before a silent login. It is zero if
@@ -67,7 +68,7 @@ type LoginStore interface {
 	// CreateLogin also queues notices, unless this is the subscriber's first login.
 	CreateLogin(ctx context.Context, l Login, passwordHash string, notices ...mail.Letter) error
 	FindLogin(ctx context.Context, id string) (Login, error)
-	// RaiseLogin replaces the AMR of a login that has not ended.
+	// RaiseLogin replaces the AMR of a login that has not ended. The login is then not silent.
 	RaiseLogin(ctx context.Context, l Login) error
 	// LoginsMadeIn returns the logins made in the browser with this mark that have not ended.
 	LoginsMadeIn(ctx context.Context, mark string) ([]Login, error)

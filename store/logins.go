@@ -78,14 +78,15 @@ func (s *Logins) LoginsMadeIn(ctx context.Context, mark string) ([]idp.Login, er
 	return loginTable.gather(ctx, s.read(), `WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
 
-// RaiseLogin writes the authentication methods (amr) of a login. If the login has ended, the error
-// is problem.NotFound.
+// RaiseLogin writes the authentication methods (amr) of a login, which is then not silent. If the login
+// has ended, the error is problem.NotFound.
 func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	amr := strings.Join(l.AMR, " ")
 	e := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).
 		By(audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", amr)
 	return s.once(ctx, e, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE login_sessions SET amr = $2 WHERE id = $1 AND ended = 0`, l.ID, amr)
+		res, err := t.Exec(ctx, `UPDATE login_sessions SET amr = $2, silent = 0, signed_in = 0
+			WHERE id = $1 AND ended = 0`, l.ID, amr)
 		return requireRow(res, err, "session")
 	})
 }

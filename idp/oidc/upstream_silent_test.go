@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/selvage/selvage/internal/factor/factortest"
 )
 
 // TestUpstreamSilent shows that a login is not enough for changes to the account if the provider
@@ -95,6 +97,36 @@ func TestUpstreamSilentMaxAge(t *testing.T) {
 		wantCode(t, tt.name+", then signing in to the provider", f.answer(b, fg, sent))
 		f.pass(time.Second)
 		wantAnswer(t, tt.name+", then signing in to the provider", b.authorize(silent), "")
+	}
+}
+
+// TestUpstreamSilentFactor shows that a login is not silent after the person has presented a second factor
+// here, whether the factor was needed for the login or has raised it later.
+func TestUpstreamSilentFactor(t *testing.T) {
+	fg := newForger(t)
+	f := federateWith(t, fg)
+	yesterday := func(claims map[string]any) {
+		signedIn(24 * time.Hour)(claims)
+		claims["exp"] = f.now().Add(time.Minute).Unix()
+	}
+	raised, begun := f.newBrowser(), f.newBrowser()
+	f.ada.ID = f.subject(f.forgeIn(raised, fg, yesterday))
+	key := f.app()
+
+	page := raised.authorize(request(f.site, "acr_values", "2"))
+	wantCode(t, "raising a login", raised.enterCode(page, factortest.Code(key, f.now())))
+	f.pass(time.Minute)
+	page = f.forgeIn(begun, fg, yesterday)
+	wantCode(t, "a login with a factor", begun.enterCode(page, factortest.Code(key, f.now())))
+	f.pass(time.Second)
+
+	silent := request(f.site, "prompt", "none", "max_age", "3600")
+	for range 2 {
+		for name, b := range map[string]*browser{"a raised login": raised, "a login with a factor": begun} {
+			wantAnswer(t, name+" with max_age", b.authorize(silent), "")
+			wantNoText(t, name, b.get("/account?project="+f.project.ID), `action="/account/sign-in"`)
+		}
+		f.empty()
 	}
 }
 
