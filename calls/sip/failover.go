@@ -18,14 +18,20 @@ const maxTargets = 3
 var errNoOther = errors.New("the gateway has no other address")
 
 // reachOther returns a path to the first address of a gateway that can be connected and is not in tried.
-// It adds the addresses that it tries to tried.
-func (s trunks) reachOther(ctx context.Context, g fabric.Gateway, tried *[]netip.AddrPort) (flow, error) {
+// It adds the addresses that it tries to tried. If former leads to one of the addresses, it tries this
+// address first.
+func (s trunks) reachOther(
+	ctx context.Context, g fabric.Gateway, former flow, tried *[]netip.AddrPort,
+) (flow, error) {
 	if len(*tried) >= maxTargets {
 		return flow{}, errNoOther
 	}
 	addresses, err := s.resolve(ctx, g, maxTargets)
 	if err != nil {
 		return flow{}, err
+	}
+	if i := slices.Index(addresses, former.remote); i > 0 {
+		addresses = slices.Insert(slices.Delete(addresses, i, i+1), 0, former.remote)
 	}
 	err = errNoOther
 	for _, at := range addresses {
@@ -51,7 +57,7 @@ func (s trunks) reach(
 	if err == nil {
 		return f, nil
 	}
-	other, errOther := s.reachOther(ctx, g, tried)
+	other, errOther := s.reachOther(ctx, g, flow{}, tried)
 	if errors.Is(errOther, errNoOther) {
 		return flow{}, err
 	}
@@ -67,7 +73,7 @@ func (d *dialog) failOver(answer *sip.Response) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
 	defer cancel()
-	f, err := trunks{d.server}.reachOther(ctx, *d.gateway, &d.tried)
+	f, err := trunks{d.server}.reachOther(ctx, *d.gateway, flow{}, &d.tried)
 	if err != nil {
 		if !errors.Is(err, errNoOther) {
 			d.server.log.Warn("calling another address of a SIP gateway", "gateway_id", d.gateway.ID,

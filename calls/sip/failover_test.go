@@ -81,7 +81,8 @@ func TestFailoverOfConnection(t *testing.T) {
 	trunk.expect("INVITE")
 }
 
-// TestFailoverOfRegistration is like TestFailover, for the registration at the gateway.
+// TestFailoverOfRegistration is like TestFailover, for the registration at the gateway. The server renews
+// a registration at the same address first. If it cannot be renewed, it remains at this address.
 func TestFailoverOfRegistration(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.carriers(map[string]json.RawMessage{"register": json.RawMessage("true")})
@@ -91,8 +92,12 @@ func TestFailoverOfRegistration(t *testing.T) {
 
 	w.server.RenewRegistrations()
 	w.readGateways(w.server)
-	first.expect("REGISTER")
+	second.expect("REGISTER")
 	w.server.TimeOutRequests()
-	second.reply(second.expect("REGISTER"), "503 Service Unavailable", "")
+	first.reply(first.expect("REGISTER"), "503 Service Unavailable", "")
 	eventually(t, "the failure to be noted", func() bool { return w.server.PendingRegistrations() == 0 })
+
+	wait := w.unregister(w.server)
+	second.reply(second.registers("0"), "200 OK", "")
+	wait()
 }

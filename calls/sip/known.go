@@ -14,7 +14,7 @@ func (s *Server) registeredAt(from netip.Addr, user string) (ids map[string]bool
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, r := range s.registrations {
-		if r.at.Addr() != from || !now.Before(r.until) {
+		if r.path.source() != from || !now.Before(r.until) {
 			continue
 		}
 		if ids == nil {

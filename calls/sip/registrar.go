@@ -38,15 +38,15 @@ type enrollment struct {
 	gateway     fabric.Gateway // as of the first REGISTER
 	callID, tag string
 	seq         uint32
-	at          netip.AddrPort // the address of the gateway
-	stream      *stream        // the connection of the latest REGISTER; nil for UDP
-	expires     uint64         // requested length of the registration in seconds; 0 ends it
-	lengthened  bool           // the pending registration requests a longer length than at first
-	user        string         // the user in our Contact header; only the gateway knows it
-	next        time.Time      // when to register again
-	until       time.Time      // when the registration expires; zero without a registration
+	path        flow      // the path of the registration
+	expires     uint64    // requested length of the registration in seconds; 0 ends it
+	lengthened  bool      // the pending registration requests a longer length than at first
+	user        string    // the user in our Contact header; only the gateway knows it
+	next        time.Time // when to register again
+	until       time.Time // when the registration expires; zero without a registration
 	pending     bool
 	tried       []netip.AddrPort // the addresses that the pending registration has tried
+	attempt     flow             // the path of its latest REGISTER; zero without one
 }
 
 // A registrar registers a [Server] at gateways.
@@ -189,23 +189,32 @@ func (s registrar) enroll(g fabric.Gateway, former *enrollment) *enrollment {
 }
 
 // reachRegistrar sends a REGISTER to the first address of a gateway that was not tried and can be
-// connected.
+// connected. To renew a registration, it first tries the address of the registration.
 func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	f, err := trunks(s).reachOther(ctx, g, &r.tried)
+	f, err := trunks(s).reachOther(ctx, g, s.registeredPath(r), &r.tried)
 	if err != nil {
 		if !errors.Is(err, errNoOther) {
 			s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)
 		}
-		s.registered(r, 0)
+		s.registered(r, f, 0)
 		return
 	}
 	s.mu.Lock()
-	r.at = f.remote
-	r.stream = f.tcp
+	r.attempt = f
 	s.mu.Unlock()
 	s.sendRegister(g, r, f, nil)
+}
+
+// registeredPath returns the path of a registration, or the zero flow if there is none.
+func (s registrar) registeredPath(r *enrollment) flow {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !time.Now().Before(r.until) {
+		return flow{}
+	}
+	return r.path
 }
 
 // sendRegister sends a REGISTER to a gateway. authorization may be nil.
@@ -253,7 +262,7 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 	case answer == nil:
 		s.log.Warn("a SIP gateway does not answer", "gateway_id", g.ID, "host", addressOfGateway(g))
 	case answer.StatusCode < 300:
-		s.registered(reg, expiryOf(answer, reg.user))
+		s.registered(reg, f, expiryOf(answer, reg.user))
 		return
 	case answer.StatusCode == 423 && s.lengthen(reg, answer):
 		s.sendRegister(g, reg, f, nil)
@@ -274,7 +283,7 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 		s.reachRegistrar(context.Background(), g, reg)
 		return
 	}
-	s.registered(reg, 0)
+	s.registered(reg, f, 0)
 }
 
 // lengthen makes the following REGISTERs request the length that a gateway requires in its answer
@@ -301,17 +310,19 @@ func (s registrar) lengthen(reg *enrollment, answer *sip.Response) bool {
 	return true
 }
 
-// registered records a registration that lasts for the given time. A time of 0 means that the
-// registration failed.
-func (s registrar) registered(reg *enrollment, lasts time.Duration) {
+// registered records a registration over f that lasts for the given time. A time of 0 means that the
+// registration failed. An earlier registration remains valid in this case.
+func (s registrar) registered(reg *enrollment, f flow, lasts time.Duration) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reg.pending = false
+	reg.attempt = flow{}
 	if lasts == 0 {
 		reg.next = now.Add(retryAfter)
 		return
 	}
+	reg.path = f
 	reg.until = now.Add(lasts)
 	reg.next = now.Add(max(lasts/2, gatewaysEvery))
 }
@@ -328,7 +339,7 @@ func (s registrar) lostConnection(t *stream, opened time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.registrations {
-		if r.stream == t && next.Before(r.next) {
+		if r.path.tcp == t && next.Before(r.next) {
 			r.next = next
 		}
 	}

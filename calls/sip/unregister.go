@@ -74,24 +74,33 @@ func (s registrar) endSoon(reg *enrollment) {
 
 // unregisterAt unregisters at a gateway, and waits for its answer until ctx is done.
 func (s registrar) unregisterAt(ctx context.Context, reg *enrollment) {
-	s.mu.Lock()
-	isWaiting := reg.pending && reg.seq > 0 // the gateway may accept the REGISTER
-	isRegistered := isWaiting || time.Now().Before(reg.until)
-	f := flow{tcp: reg.stream, remote: reg.at}
-	if f.tcp == nil {
-		f.udp = s.c.UDP
+	var answers []chan struct{}
+	for _, f := range s.pathsOf(reg) {
+		answered := make(chan struct{})
+		s.sendUnregister(reg, f, nil, sync.OnceFunc(func() { close(answered) }))
+		answers = append(answers, answered)
 	}
-	s.mu.Unlock()
-	if !isRegistered || f.hasEnded() {
-		return
+	for _, answered := range answers {
+		select {
+		case <-answered:
+		case <-ctx.Done():
+		}
 	}
+}
 
-	answered := make(chan struct{})
-	s.sendUnregister(reg, f, nil, sync.OnceFunc(func() { close(answered) }))
-	select {
-	case <-answered:
-	case <-ctx.Done():
+// pathsOf returns the paths on which to unregister: that of the registration, and that of a REGISTER
+// without an answer, which the gateway may still accept.
+func (s registrar) pathsOf(reg *enrollment) (paths []flow) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Now().Before(reg.until) && !reg.path.hasEnded() {
+		paths = append(paths, reg.path)
 	}
+	isWaiting := reg.attempt.remote.IsValid() && !reg.attempt.hasEnded()
+	if isWaiting && !slices.Contains(paths, reg.attempt) {
+		paths = append(paths, reg.attempt)
+	}
+	return paths
 }
 
 // sendUnregister sends a REGISTER that ends a registration (RFC 3261, section 10.2.2). It calls done
