@@ -16,13 +16,13 @@ func (s outsiders) keep(f flow) bool {
 		return true
 	}
 	f.tcp.keep()
-	if f.tcp.isClosed() {
+	if f.tcp.isClosed() || f.tcp.proven.Load() {
 		s.forgetGuest(f)
 	}
 	return true
 }
 
-// forgetGuest stops counting a connection that has ended, if keep has counted it.
+// forgetGuest stops counting a connection that has ended or authenticated, if keep has counted it.
 func (s outsiders) forgetGuest(f flow) {
 	if f.tcp.guest.CompareAndSwap(true, false) {
 		s.guests.Remove(f.source())

@@ -7,7 +7,7 @@ import (
 )
 
 // TestGuests shows that clients that have not authenticated can keep only some of the connections that
-// phones need. A connection that has ended no longer counts.
+// phones need. A connection that has ended or authenticated no longer counts.
 func TestGuests(t *testing.T) {
 	s := outsiders{New(Config{})}
 	connect := func() flow {
@@ -41,7 +41,12 @@ func TestGuests(t *testing.T) {
 	ended := connect()
 	ended.tcp.close()
 	s.keep(ended)
-	if !s.keep(connect()) {
+	registers := connect()
+	if !s.keep(registers) {
 		t.Error("connections that have ended still count")
+	}
+	s.prove(registers)
+	if !s.keep(connect()) {
+		t.Error("the connection of a phone that has registered still counts")
 	}
 }

@@ -158,6 +158,7 @@ func (s *Server) prove(f flow) {
 	if f.tcp != nil {
 		f.tcp.keep()
 		f.tcp.proven.Store(true)
+		outsiders{s}.forgetGuest(f)
 	}
 }
 
