@@ -169,6 +169,7 @@ func TestManyRequestsInCall(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
 	m := p.inCall()
+	w.server.LimitRequestsInCalls()
 	before, refused := w.server.Transactions(), 0
 	for range 200 {
 		p.send(p.write(p.inDialog("OPTIONS", m), ""))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // CheckDialogs asks phones in calls whether they are still reachable, and uses now as the present
@@ -90,6 +92,24 @@ func (s *Server) FillTransactions() {
 	for i := 0; len(s.served) < maxTransactions; i++ {
 		key := serverKey{branch: strconv.Itoa(i)}
 		s.served[key] = &serverTx{server: s, key: key, timer: time.NewTimer(time.Hour)}
+	}
+}
+
+// LimitMessages makes the server accept only a number of messages from an address that is not proven,
+// however slowly they arrive.
+func (s *Server) LimitMessages(from netip.Addr, most int) {
+	s.rates.mu.Lock()
+	defer s.rates.mu.Unlock()
+	s.rates.stranger(networkOf(from)).messages = rate.NewLimiter(0, most)
+}
+
+// LimitRequestsInCalls makes the server accept only the burst of requests in each current call, however
+// slowly they arrive.
+func (s *Server) LimitRequestsInCalls() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.dialogs {
+		d.requests.SetLimit(0)
 	}
 }
 
