@@ -34,6 +34,7 @@ type caller struct {
 
 	// For calls to a SIP address.
 	provedPassword bool
+	fromNetwork    bool   // the SIP address accepts only calls from certain networks
 	wrongFor       string // the id of the SIP address for which the password was wrong, or ""
 }
 
@@ -54,6 +55,10 @@ func (s outsiders) admitOutsider(c caller, r *sip.Request, f flow) bool {
 	}
 	if c.provedPassword {
 		s.prove(f)
+		return true
+	}
+	if f.tcp != nil && c.fromNetwork { // over TCP, the source is not forged
+		f.tcp.keep()
 		return true
 	}
 	if f.tcp != nil && !s.keep(f) { // the network does not count as authenticated
@@ -259,6 +264,7 @@ func (s outsiders) callerOfSIPAddress(ctx context.Context, r *sip.Request, f flo
 	}
 	c := s.newCaller(f, to, a.ID, from)
 	c.provedPassword = hasPassword
+	c.fromNetwork = a.Limited()
 	c.client.Socket.Claimed = !hasPassword && f.udp != nil
 	c.client.Socket.SRTP = srtpOf(a.Encrypted(), a.Ciphers())
 	return c, true, nil

@@ -276,3 +276,18 @@ func TestFloodOfPings(t *testing.T) {
 		t.Error("the limit was not counted")
 	}
 }
+
+// TestConnectionsOfKnownNetwork shows that callers of a SIP address from its networks may keep more
+// connections than strangers. Some telephone systems use one connection for each call.
+func TestConnectionsOfKnownNetwork(t *testing.T) {
+	w := newWorld(t)
+	w.newPhone("bob").register()
+	w.newSIPAddress(map[string]json.RawMessage{
+		"ip_auth_enabled": json.RawMessage(`true`),
+		"ip_auth":         json.RawMessage(`["127.0.0.1"]`),
+	})
+	w.server.FillGuests(netip.MustParseAddr("127.0.0.1"))
+	p := w.newPhone("mallory").overTCP()
+	p.send(p.write(p.toSupport(), ""))
+	p.expect("100")
+}
