@@ -68,10 +68,14 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 // typed, so that the person notices a mistake.
 func (lp *linkPages) resetSent(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
 	say := lp.words(r)
+	text := say.Say("forgot.sent-unnamed")
+	if to := sentTo(r); to != "" {
+		text = say.Say("forgot.sent-text", "Email", to)
+	}
 	return lp.write(w, r, templates.Notice{
 		ID:      "mail-sent",
 		Title:   say.Say("forgot.sent"),
-		Text:    []string{say.Say("forgot.sent-text", "Email", sentTo(r)), say.Say("forgot.sent-link")},
+		Text:    []string{text, say.Say("forgot.sent-link")},
 		Mailbox: lp.mailbox,
 		Button:  &templates.Link{Title: say.Say("back-to-login"), URL: "/login?id=" + url.QueryEscape(req.ID)},
 	}, templates.Options{})
@@ -108,7 +112,8 @@ func (lp *linkPages) askMail(r *http.Request, kind mail.Kind, c idp.Client, req 
 	return lp.Letters.AskIn(r.Context(), lp.words(r).Tag, kind, c.ProjectID, email, req.ID, web.Network(r))
 }
 
-// sentTo returns the email address in the form of r, for the page that says where an email was sent.
+// sentTo returns the email address in the form of r, for the page that says where an email was sent. It
+// returns "" if the address is too long.
 func sentTo(r *http.Request) string { return strings.TrimSpace(typedEmail(r.PostForm.Get("username"))) }
 
 // typedEmail returns an email address as a person typed it, or "" if it is too long.

@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,22 @@ func (w *world) wantLetters(when string, kind mail.Kind, want int) {
 	}
 	if got != want {
 		w.t.Errorf("%s: %d letters of the kind %s, want %d", when, got, kind, want)
+	}
+}
+
+// TestForgotNamesAddress shows that the page for a forgotten password names the address that was typed,
+// and still reads well if the address is too long or empty.
+func TestForgotNamesAddress(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.newBrowser()
+	page := b.authorize(request(c))
+	const named = "uses the address"
+	wantText(t, "an address", b.form(page, "/forgot", "username", email), named+" "+email)
+	for _, typed := range []string{strings.Repeat("a", 400) + "@example.com", " "} {
+		got := b.form(page, "/forgot", "username", typed)
+		wantText(t, "the address "+typed, got, "If an account uses that address")
+		wantNoText(t, "the address "+typed, got, named)
 	}
 }
 

@@ -12,7 +12,7 @@ var german = tongue{
 			Text: []string{
 				"Jemand, wahrscheinlich Sie, hat ein neues Passwort für das Konto {to} bei {brand} " +
 					"angefordert.",
-				germanLinkLife + " Sobald Sie ein neues Passwort festlegen, werden alle anderen Geräte " +
+				germanLinkLife + " Sobald Sie ein neues Passwort festlegen, werden Sie überall " +
 					"abgemeldet.",
 			},
 			Note: germanIgnore,

@@ -68,7 +68,7 @@ var english = map[Kind]words{
 		Button:  "Set a new password",
 		Text: []string{
 			"Someone, probably you, requested a new password for the account {to} at {brand}.",
-			linkLife + " Setting the password signs you out everywhere else.",
+			linkLife + " Setting the password signs you out everywhere.",
 		},
 		Note: ignore,
 	},
