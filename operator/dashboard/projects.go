@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
@@ -61,7 +62,8 @@ func (a *projectPages) deleteProject(v *visit) error {
 	if v.form.Get("confirm") != v.project.Name {
 		return a.projectPage(v, http.StatusUnprocessableEntity, v.project.Name, faultAt("confirm", wrongName))
 	}
-	if err := a.Fabric.Projects.Delete(v.r.Context(), v.project.ID); err != nil {
+	// Rows of a very large project may take longer to delete than a form may be handled.
+	if err := a.Fabric.Projects.Delete(context.WithoutCancel(v.r.Context()), v.project.ID); err != nil {
 		return err
 	}
 	a.rememberDeleted(v, v.project.Name)
