@@ -4,12 +4,13 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/pquerna/otp/totp"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -37,23 +38,46 @@ func (b browser) clicks(page, path string, form url.Values) (first, second answe
 
 // TestDoubleClickOnDelete shows that the second request of a double click on a form that deletes
 // something leads to the list, even if the first one is done. This includes the form that deletes the
-// project in the path.
+// project in the path. The same form is refused if it is sent again later.
 func TestDoubleClickOnDelete(t *testing.T) {
 	w := newWorld(t)
-	room := w.room("lobby")
-	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID
-	for _, tt := range []struct{ page, action, name, want string }{
-		{base + "/resources/" + room.ID, "/delete", "lobby", base + "/resources?done=resourcedeleted"},
-		{base + "/settings", "/delete", w.one.Name, "/dashboard/projects?done=projectdeleted"},
+	room := base + "/resources/" + w.room("lobby").ID
+	name := "billing"
+	key, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
+	must(t, err)
+	_, _, err = w.fabric.APIKeys.Rotate(t.Context(), w.one.ID, key.ID, time.Hour, nil)
+	must(t, err)
+	invitation, _, err := w.operators.Invite(t.Context(), "eve@example.com",
+		operator.Membership{Role: operator.Viewer}, "")
+	must(t, err)
+	keyPage := base + "/keys/" + key.ID
+
+	_, b := w.operator("ann@example.com", ofAll)
+	for _, tt := range []struct {
+		page, action, name, want string
+		later                    int // status if the form is sent again later
+	}{
+		{room, room + "/delete", "lobby", base + "/resources?done=resourcedeleted", http.StatusNotFound},
+		{keyPage, keyPage + "/old-secret", "", keyPage + "?done=keyended", http.StatusUnprocessableEntity},
+		{"/dashboard/operators", "/dashboard/operators/invitations/" + invitation.ID + "/withdraw", "",
+			"/dashboard/operators?done=withdrawn", http.StatusNotFound},
+		{base + "/settings", base + "/delete", w.one.Name, "/dashboard/projects?done=projectdeleted",
+			http.StatusNotFound},
 	} {
-		action := strings.TrimSuffix(tt.page, "/settings") + tt.action
-		first, second := b.clicks(tt.page, action, url.Values{"confirm": {tt.name}})
+		forms := formsOf(t, tt.page, b.get(tt.page))
+		i := slices.IndexFunc(forms, func(f shownForm) bool { return f.action == tt.action })
+		if i < 0 {
+			t.Fatalf("the page %s has no form %s", tt.page, tt.action)
+		}
+		form := forms[i].untouched()
+		form.Set("confirm", tt.name)
+		first, second := b.clicks(tt.page, tt.action, form)
 		first.leadsTo(t, tt.want)
 		second.leadsTo(t, tt.want)
 		w.pass(afterwards)
-		form := url.Values{"confirm": {tt.name}, "form": {b.token("/dashboard/projects")}}
-		b.send(b.request("POST", action, form)).wantStatus(t, http.StatusNotFound)
+		b.send(b.request("POST", tt.action, form)).wantStatus(t, tt.later)
 	}
 }
 
