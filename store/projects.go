@@ -10,11 +10,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/brand"
-	"github.com/selvage/selvage/internal/database"
-	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/revocation"
 )
 
 // Projects holds projects and their logos. It also marks objects that were created from a
@@ -130,104 +127,6 @@ func (t tx) writeProject(ctx context.Context, id string, c fabric.ProjectChange,
 		return fmt.Errorf("updating project: %w", err)
 	}
 	return nil
-}
-
-// DeleteProject deletes the project with the id r.ID, along with all its rows. If the database cancels
-// the statement, because the project has very many rows, DeleteProject first deletes most of them in
-// short transactions. If it is interrupted then, it can be repeated.
-func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
-	err := s.deleteProject(ctx, r)
-	if !database.IsCanceled(err) {
-		return err
-	}
-	if err := s.emptyProject(ctx, r.ID); err != nil {
-		return err
-	}
-	return s.deleteProject(ctx, r)
-}
-
-// deleteProject is like DeleteProject, in a single transaction.
-func (s *Projects) deleteProject(ctx context.Context, r revocation.Revocation) error {
-	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
-		// Lock the project, so that changes that put a recording on hold wait.
-		res, err := t.Exec(ctx, `UPDATE projects SET id = id WHERE id = $1`, r.ID)
-		if err = requireRow(res, err, "project"); err != nil {
-			return err
-		}
-		if err := t.recordings().noneHeld(ctx, r.ID); err != nil {
-			return err
-		}
-
-		// Delete factors here, because no foreign key does.
-		err = t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID)
-		if err != nil {
-			return err
-		}
-		res, err = t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
-		if err = requireRow(res, err, "project"); err != nil {
-			return err
-		}
-		return t.revoke(ctx, s.ending(r))
-	})
-}
-
-// projectTables are the tables that may have very many rows of a project. Rows of most other tables
-// belong to a row of these.
-var projectTables = []string{"recordings", "messages", "conversations", "calls", "room_sessions", "subscribers",
-	"families", "addresses", "resources"}
-
-// emptyBatch is the maximum number of rows that emptyProject deletes in one transaction. Each of them
-// may have many rows of other tables.
-const emptyBatch = 100
-
-// emptyProject deletes most rows of a project, except recordings on hold. If any recording is on hold
-// before the first deletion, it deletes nothing.
-func (s *Projects) emptyProject(ctx context.Context, id string) error {
-	err := s.change(ctx, audit.Of("project.deletion_begun", id, "project", id), func(t tx) error {
-		return t.recordings().noneHeld(ctx, id)
-	})
-	if err != nil {
-		return err
-	}
-
-	for _, table := range projectTables {
-		for more := true; more; {
-			err := s.change(ctx, audit.None("rows of a project that is being deleted"), func(t tx) (err error) {
-				more, err = t.deleteSome(ctx, table, id)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("deleting %s of a project: %w", table, err)
-			}
-		}
-	}
-	return nil
-}
-
-// deleteSome deletes up to emptyBatch rows of a project from a table. It reports whether there may be
-// more.
-func (t tx) deleteSome(ctx context.Context, table, projectID string) (more bool, err error) {
-	condition := `TRUE`
-	if table == "recordings" {
-		condition = `hold = ''`
-	}
-	ids, err := gather(ctx, t, "finding rows", scanID,
-		`SELECT id FROM `+table+` WHERE project_id = $1 AND `+condition+` LIMIT $2`, projectID, emptyBatch)
-	if err != nil || len(ids) == 0 {
-		return false, err
-	}
-
-	var w where
-	w.in(`id`, ids)
-	if table == "subscribers" { // no foreign key deletes factors
-		owners := `IN (SELECT id FROM subscribers WHERE ` + w.String() + `)`
-		if err := t.deleteFactors(ctx, factor.Subscriber, owners, w.args...); err != nil {
-			return false, err
-		}
-	}
-	w.always(condition) // a recording may have been put on hold since then
-	_, err = t.Exec(ctx, `DELETE FROM `+table+` WHERE `+w.String(), w.args...)
-	return len(ids) == emptyBatch, err
 }
 
 // FindRegistrar finds a project in which clients can register themselves. A project with open

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/factor"
@@ -29,7 +32,7 @@ func addSubscribers(t *testing.T, c Config, s *Store, n int) factor.Owner {
 }
 
 // TestDeleteLargeProject shows that a project is deleted even if the server cancels the statement,
-// because it takes too long. A trigger takes the place of the server's timeout.
+// because it takes too long, and even if the request ends meanwhile. A trigger takes the place of the server's timeout.
 func TestDeleteLargeProject(t *testing.T) {
 	c := Config{URL: preparedServer(t), Audit: auditKey(t)}
 	s, _, _ := grantRows(t, c)
@@ -43,12 +46,18 @@ func TestDeleteLargeProject(t *testing.T) {
 		END $$;
 		CREATE TRIGGER cancel BEFORE DELETE ON projects FOR EACH ROW EXECUTE FUNCTION cancel();`)
 
-	r := revocation.Revocation{Kind: revocation.Project, ID: "p"}
+	r := endOfP()
 	if err := s.deleteProject(t.Context(), r); !database.IsCanceled(err) {
 		t.Fatalf("deleting the project in one transaction = %v, want it canceled", err)
 	}
-	if err := s.DeleteProject(t.Context(), r); err != nil {
-		t.Fatal(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	now := s.now
+	s.now = func() time.Time { // first called when the deletion begins
+		cancel()
+		return now()
+	}
+	if err := s.DeleteProject(ctx, r); err != nil {
+		t.Fatalf("deleting a large project for a request that ends meanwhile = %v, want nil", err)
 	}
 	if _, err := s.FindProject(t.Context(), "p"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindProject after DeleteProject = %v, want NotFound", err)
@@ -58,8 +67,28 @@ func TestDeleteLargeProject(t *testing.T) {
 	}
 }
 
-// TestEmptyProject shows that emptying a project deletes nothing of other projects, and nothing at
-// all if a recording is on hold.
+// endOfP returns the revocation with which the project p is deleted.
+func endOfP() revocation.Revocation {
+	return revocation.Revocation{Kind: revocation.Project, ID: "p", Expires: time.Now().Add(time.Hour)}
+}
+
+// endedProjects returns the ids of the projects whose tokens are revoked.
+func endedProjects(t *testing.T, s *Store) (ids []string) {
+	t.Helper()
+	found, _, err := s.RevocationsSince(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range found {
+		if r.Kind == revocation.Project {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// TestEmptyProject shows that emptying a project revokes its tokens and deletes nothing of other
+// projects. If a recording is on hold, it does nothing.
 func TestEmptyProject(t *testing.T) { EachDatabase(t, testEmptyProject) }
 
 func testEmptyProject(t *testing.T, c Config) {
@@ -83,16 +112,23 @@ func testEmptyProject(t *testing.T, c Config) {
 		return n
 	}
 
-	if err := s.emptyProject(t.Context(), "p"); !errors.Is(err, problem.Conflict) {
+	if err := s.emptyProject(t.Context(), endOfP()); !errors.Is(err, problem.Conflict) {
 		t.Errorf("emptying a project with a recording on hold = %v, want Conflict", err)
 	}
 	if n := count(`subscribers WHERE project_id = 'p'`); n != 3 {
 		t.Errorf("%d subscribers are left, want 3", n)
 	}
 
+	if ended := endedProjects(t, s); len(ended) != 0 {
+		t.Errorf("the tokens of %q are revoked, want none", ended)
+	}
+
 	filled(t, c, s, `UPDATE recordings SET hold = ''`)
-	if err := s.emptyProject(t.Context(), "p"); err != nil {
+	if err := s.emptyProject(t.Context(), endOfP()); err != nil {
 		t.Fatal(err)
+	}
+	if ended := endedProjects(t, s); !slices.Equal(ended, []string{"p"}) {
+		t.Errorf("the tokens of %q are revoked, want those of p", ended)
 	}
 	for _, table := range projectTables {
 		if n := count(table + ` WHERE project_id = 'p'`); n != 0 {

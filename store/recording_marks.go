@@ -87,10 +87,16 @@ func (t recordingTx) addTags(ctx context.Context, r recordings.Recording) error 
 	return nil
 }
 
-// noneHeld returns an error if any recording in a project is on hold.
-func (t recordingTx) noneHeld(ctx context.Context, projectID string) error {
+// lockUnheld locks a project, so that changes that put a recording on hold wait. It returns an error if
+// any recording in the project is on hold already.
+func (t recordingTx) lockUnheld(ctx context.Context, projectID string) error {
+	res, err := t.Exec(ctx, `UPDATE projects SET id = id WHERE id = $1`, projectID)
+	if err = requireRow(res, err, "project"); err != nil {
+		return err
+	}
+
 	var n int64
-	err := t.Row(ctx, `SELECT COUNT(*) FROM recordings WHERE project_id = $1 AND hold <> '' AND deleted = 0`,
+	err = t.Row(ctx, `SELECT COUNT(*) FROM recordings WHERE project_id = $1 AND hold <> '' AND deleted = 0`,
 		projectID).Scan(&n)
 	if err != nil {
 		return fmt.Errorf("finding recordings on hold: %w", err)

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// DeleteProject deletes the project with the id r.ID, along with all its rows. If the database cancels
+// the statement, because the project has very many rows, DeleteProject first revokes the tokens, and
+// deletes most rows in short transactions. It does so even if ctx is done, for at most deleteFor. If it
+// is interrupted then, it can be repeated.
+func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
+	err := s.deleteProject(ctx, r)
+	if !database.IsCanceled(err) {
+		return err
+	}
+
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteFor)
+	defer cancel()
+	if err := s.emptyProject(ctx, r); err != nil {
+		return err
+	}
+	return s.deleteProject(ctx, r)
+}
+
+// deleteFor limits how long DeleteProject deletes the rows of a large project.
+const deleteFor = time.Hour
+
+// deleteProject is like DeleteProject, in a single transaction.
+func (s *Projects) deleteProject(ctx context.Context, r revocation.Revocation) error {
+	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
+		if err := t.recordings().lockUnheld(ctx, r.ID); err != nil {
+			return err
+		}
+
+		// Delete factors here, because no foreign key does.
+		err := t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID)
+		if err != nil {
+			return err
+		}
+		res, err := t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
+		if err = requireRow(res, err, "project"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
+}
+
+// projectTables are the tables that may have very many rows of a project. Rows of most other tables
+// belong to a row of these.
+var projectTables = []string{"recordings", "messages", "conversations", "calls", "room_sessions", "subscribers",
+	"families", "addresses", "resources"}
+
+// emptyBatch is the maximum number of rows that emptyProject deletes in one transaction. Each of them
+// may have many rows of other tables.
+const emptyBatch = 100
+
+// emptyProject revokes the tokens of a project and deletes most of its rows, except recordings on hold.
+// If any recording is on hold before the first deletion, it does nothing.
+func (s *Projects) emptyProject(ctx context.Context, r revocation.Revocation) error {
+	err := s.change(ctx, audit.Of("project.deletion_begun", r.ID, "project", r.ID), func(t tx) error {
+		if err := t.recordings().lockUnheld(ctx, r.ID); err != nil {
+			return err
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
+	if err != nil {
+		return err
+	}
+
+	for _, table := range projectTables {
+		for more := true; more; {
+			err := s.change(ctx, audit.None("rows of a project that is being deleted"), func(t tx) (err error) {
+				more, err = t.deleteSome(ctx, table, r.ID)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("deleting %s of a project: %w", table, err)
+			}
+		}
+	}
+	return nil
+}
+
+// deleteSome deletes up to emptyBatch rows of a project from a table. It reports whether there may be
+// more.
+func (t tx) deleteSome(ctx context.Context, table, projectID string) (more bool, err error) {
+	condition := `TRUE`
+	if table == "recordings" {
+		condition = `hold = ''`
+	}
+	ids, err := gather(ctx, t, "finding rows", scanID,
+		`SELECT id FROM `+table+` WHERE project_id = $1 AND `+condition+` LIMIT $2`, projectID, emptyBatch)
+	if err != nil || len(ids) == 0 {
+		return false, err
+	}
+
+	var w where
+	w.in(`id`, ids)
+	if table == "subscribers" { // no foreign key deletes factors
+		owners := `IN (SELECT id FROM subscribers WHERE ` + w.String() + `)`
+		if err := t.deleteFactors(ctx, factor.Subscriber, owners, w.args...); err != nil {
+			return false, err
+		}
+	}
+	w.always(condition) // a recording may have been put on hold since then
+	_, err = t.Exec(ctx, `DELETE FROM `+table+` WHERE `+w.String(), w.args...)
+	return len(ids) == emptyBatch, err
+}
