@@ -54,8 +54,26 @@ func (s *Projects) deleteProject(ctx context.Context, r revocation.Revocation) e
 
 // projectTables are the tables that may have very many rows of a project. Rows of most other tables
 // belong to a row of these.
-var projectTables = []string{"recordings", "messages", "conversations", "calls", "room_sessions", "subscribers",
-	"families", "addresses", "resources"}
+var projectTables = []projectRows{
+	{"recordings", true},
+	{"callback_deliveries", true},
+	{"messages", false},
+	{"conversations", false},
+	{"calls", true},
+	{"room_sessions", true},
+	{"subscribers", true},
+	{"families", false},
+	{"clients", true},
+	{"deleted_names", false},
+	{"addresses", false},
+	{"resources", true},
+}
+
+// projectRows describes a table with rows of projects.
+type projectRows struct {
+	table   string
+	ordered bool // whether it has an index of project_id and id
+}
 
 // emptyBatch is the maximum number of rows that emptyProject deletes in one transaction. Each of them
 // may have many rows of other tables.
@@ -74,42 +92,52 @@ func (s *Projects) emptyProject(ctx context.Context, r revocation.Revocation) er
 		return err
 	}
 
-	for _, table := range projectTables {
-		for more := true; more; {
+	for _, rows := range projectTables {
+		var ids []string
+		for more := true; more; more = len(ids) == emptyBatch {
+			after := ""
+			if rows.ordered && len(ids) > 0 {
+				after = ids[len(ids)-1]
+			}
 			err := s.change(ctx, audit.None("rows of a project that is being deleted"), func(t tx) (err error) {
-				more, err = t.deleteSome(ctx, table, r.ID)
+				ids, err = t.deleteSome(ctx, rows, r.ID, after)
 				return err
 			})
 			if err != nil {
-				return fmt.Errorf("deleting %s of a project: %w", table, err)
+				return fmt.Errorf("deleting %s of a project: %w", rows.table, err)
 			}
 		}
 	}
 	return nil
 }
 
-// deleteSome deletes up to emptyBatch rows of a project from a table. It reports whether there may be
-// more.
-func (t tx) deleteSome(ctx context.Context, table, projectID string) (more bool, err error) {
+// deleteSome deletes up to emptyBatch rows of a project from a table, and returns their ids. In an
+// ordered table, it begins after the given id, so that it does not read deleted rows again.
+func (t tx) deleteSome(ctx context.Context, rows projectRows, projectID, after string) ([]string, error) {
 	condition := `TRUE`
-	if table == "recordings" {
+	if rows.table == "recordings" {
 		condition = `hold = ''`
 	}
-	ids, err := gather(ctx, t, "finding rows", scanID,
-		`SELECT id FROM `+table+` WHERE project_id = $1 AND `+condition+` LIMIT $2`, projectID, emptyBatch)
+	query := `SELECT id FROM ` + rows.table + ` WHERE project_id = $1 AND ` + condition
+	args := []any{projectID, emptyBatch}
+	if rows.ordered {
+		query += ` AND id > $3 ORDER BY id`
+		args = append(args, after)
+	}
+	ids, err := gather(ctx, t, "finding rows", scanID, query+` LIMIT $2`, args...)
 	if err != nil || len(ids) == 0 {
-		return false, err
+		return nil, err
 	}
 
 	var w where
 	w.in(`id`, ids)
-	if table == "subscribers" { // no foreign key deletes factors
+	if rows.table == "subscribers" { // no foreign key deletes factors
 		owners := `IN (SELECT id FROM subscribers WHERE ` + w.String() + `)`
 		if err := t.deleteFactors(ctx, factor.Subscriber, owners, w.args...); err != nil {
-			return false, err
+			return nil, err
 		}
 	}
 	w.always(condition) // a recording may have been put on hold since then
-	_, err = t.Exec(ctx, `DELETE FROM `+table+` WHERE `+w.String(), w.args...)
-	return len(ids) == emptyBatch, err
+	_, err = t.Exec(ctx, `DELETE FROM `+rows.table+` WHERE `+w.String(), w.args...)
+	return ids, err
 }

@@ -102,7 +102,11 @@ func testEmptyProject(t *testing.T, c Config) {
 				start_time, status, error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs,
 				price, created, updated)
 			VALUES ('r', 'r', 'p', 'a case', '', '', '', '', 'both', 0, 'completed', '', '', 0, 1, 0, 0, 0, '', '',
-				0, 0, 0)`)
+				0, 0, 0)`,
+		`INSERT INTO callback_deliveries (id, project_id, receiver_id, sid, event, url, method, fields, state,
+				created, queued, due)
+			VALUES ('d', 'p', '', '', '', '', '', '', 'dead', 0, 0, 0)`,
+		`INSERT INTO deleted_names (id, project_id, name, deleted) VALUES ('gone', 'p', 'Gone', 0)`)
 	count := func(where string) (n int) {
 		t.Helper()
 		err := s.read().Row(t.Context(), `SELECT COUNT(*) FROM `+where).Scan(&n)
@@ -130,7 +134,7 @@ func testEmptyProject(t *testing.T, c Config) {
 	if ended := endedProjects(t, s); !slices.Equal(ended, []string{"p"}) {
 		t.Errorf("the tokens of %q are revoked, want those of p", ended)
 	}
-	for _, table := range projectTables {
+	for _, table := range []string{"recordings", "callback_deliveries", "subscribers", "clients", "deleted_names"} {
 		if n := count(table + ` WHERE project_id = 'p'`); n != 0 {
 			t.Errorf("%d rows are left in %s, want 0", n, table)
 		}
