@@ -86,7 +86,7 @@ func (es *Endpoints) accounts(ctx context.Context, username string) (all []SIPAc
 		}
 		secrets, err := es.openSecrets(r.ID, r.Secrets)
 		if err != nil {
-			damage = errors.Join(damage, ErrDamaged, err)
+			damage = errors.Join(damage, fmt.Errorf("%w: %s: %w", ErrDamaged, r.ID, err))
 			continue
 		}
 		all = append(all, SIPAccount{credentialOf(r), secrets.Text("password")})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -52,7 +53,7 @@ func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAcc
 		}
 		password, err := sip.openPassword(c)
 		if err != nil {
-			damage = errors.Join(damage, ErrDamaged, err)
+			damage = errors.Join(damage, fmt.Errorf("%w: %s: %w", ErrDamaged, c.ID, err))
 			continue
 		}
 		if password != "" {

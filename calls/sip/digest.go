@@ -146,6 +146,14 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 	if err != nil && !isDamaged && !errors.Is(err, problem.Malformed) { // malformed text matches no username
 		return fabric.SIPAccount{}, err
 	}
+	if isDamaged {
+		if _, logged := s.damages.LoadOrStore(err.Error(), true); !logged {
+			s.log.Error("opening the password of a phone", "error", err)
+		}
+		if len(accounts) == 0 { // the phone may have the right password, so do not count it as wrong
+			return fabric.SIPAccount{}, err
+		}
+	}
 	for _, a := range append(accounts, fabric.SIPAccount{Password: c.nonce}) {
 		if !c.proves(a.Password, method) || a.ID == "" {
 			continue
@@ -158,9 +166,6 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 			return fabric.SIPAccount{}, errStale
 		}
 		return a, nil
-	}
-	if isDamaged {
-		s.log.Error("authenticating a phone", "error", err)
 	}
 	s.counters.denied.Add(1)
 	return fabric.SIPAccount{}, s.deny(ctx, key, now)

@@ -140,6 +140,8 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 	case errors.Is(err, errChallenge), errors.Is(err, errStale):
 		s.challenge(r, f, errors.Is(err, errStale))
 	case errors.Is(err, errSilence):
+	case errors.Is(err, fabric.ErrDamaged): // already logged
+		s.reply(r, f, 500, "Server Internal Error")
 	case err != nil:
 		s.log.Error("authenticating a phone", "error", err)
 		s.reply(r, f, 500, "Server Internal Error")

@@ -519,8 +519,8 @@ func TestDisabledSubscriber(t *testing.T) {
 	}
 }
 
-// TestDamagedPassword shows that credentials whose password cannot be opened do not affect phones with
-// the same username in another project.
+// TestDamagedPassword shows that a phone whose password cannot be opened is not blocked, and does not
+// affect phones with the same username in another project. The damage is logged once.
 func TestDamagedPassword(t *testing.T) {
 	w := newWorld(t)
 	subscriber, id := w.subscriber("carol")
@@ -533,6 +533,14 @@ func TestDamagedPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	broken := w.newPhone("carol")
+	for i := range 25 { // more than a username may have wrong passwords
+		broken.callID = fmt.Sprintf("broken-%d", i)
+		if _, m := broken.ask(broken.registration(600)); m.kind() != "500" {
+			t.Fatalf("a phone whose password is damaged got\n%s\nwant 500", m)
+		}
+	}
+
 	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
 	w.subscriber("carol")
 	carol := w.newPhone("carol")
@@ -543,5 +551,9 @@ func TestDamagedPassword(t *testing.T) {
 	if _, m := carol.ask(carol.registration(600)); m.kind() != "401" {
 		t.Errorf("a wrong password returned\n%s\nwant 401", m)
 	}
-	w.logs("authenticating a phone")
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	if n := strings.Count(w.log.text.String(), "opening the password of a phone"); n != 1 {
+		t.Errorf("the server has logged the damage %d times, want once", n)
+	}
 }

@@ -94,6 +94,7 @@ type Server struct {
 	workers  chan struct{}     // holds one entry for each request being handled
 	waiting  chan struct{}     // holds one entry for each request that waits for others of its dialog
 	counters counters
+	damages  sync.Map // texts of logged errors about passwords of phones that cannot be opened
 
 	mu            sync.Mutex
 	streams       map[netip.AddrPort]*stream // TCP connections that phones and gateways opened
