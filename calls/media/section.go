@@ -27,8 +27,11 @@ type section struct {
 	route   atomic.Pointer[route]    // where the client's media goes; nil means nowhere
 	fan     atomic.Pointer[[]*route] // in a room, where the client's video goes
 	source  atomic.Uint32            // SSRC of the client's stream, 0 before its first packet
-	asked   atomic.Int64             // when the client was last asked for a key frame, in ns
 	highest atomic.Uint32            // extended sequence number of the client's newest packet
+
+	// keyframeAsked is when the client was last asked for a key frame, in nanoseconds since 1970. It
+	// is 0 if the client may be asked now.
+	keyframeAsked atomic.Int64
 
 	receiver receiver // guarded by the transport's in.mu
 	requests requests // requests to the client for packets that never arrived here

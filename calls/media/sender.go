@@ -33,12 +33,12 @@ type sender struct {
 	estimate atomic.Pointer[estimate]
 
 	// mu guards all fields below.
-	mu       sync.Mutex
-	client   destination
-	epoch    epoch // maps the current source's packets to the stream
-	keyframe keyframe
-	held     bool // the source's packets are dropped while the engine generates others
-	last     position
+	mu     sync.Mutex
+	client destination
+	epoch  epoch // maps the current source's packets to the stream
+	gate   keyframeGate
+	held   bool // the source's packets are dropped while the engine generates others
+	last   position
 
 	// Packets that were sent, for RTCP.
 	sent    uint64
@@ -139,9 +139,9 @@ func (out *sender) forward(
 	if out.epoch.count(p.seq) < 0 {
 		return false // the packet is older than the epoch
 	}
-	if out.section.kind == calls.Video && !out.keyframe.passes(from, codec, b[p.offset:p.end], now) {
+	if out.section.kind == calls.Video && !out.gate.admit(from, codec, b[p.offset:p.end], now) {
 		out.epoch.skip(p)
-		return out.keyframe.allowRequest(now)
+		return out.gate.allowRequest(now)
 	}
 
 	binary.BigEndian.PutUint16(b[2:], out.epoch.assignNumber(p))
@@ -162,7 +162,7 @@ func (out *sender) beginEpoch(from *section, p packet, now time.Time) {
 		newestSeq:  p.seq - 1,
 	}
 	if out.section.kind == calls.Video {
-		out.keyframe.require(now)
+		out.gate.close(now)
 	}
 }
 
