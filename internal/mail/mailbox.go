@@ -8,29 +8,31 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
 
-// These constants limit how many messages a Box keeps, and for how long.
 const (
-	boxSize = 50
-	boxFor  = 24 * time.Hour
+	boxSize = 50             // how many messages the index lists
+	boxFor  = 24 * time.Hour // how long messages and the index are kept
 )
 
 // A Box keeps messages instead of sending them, so that the developer who runs the server can read
-// them. It keeps the last fifty for a day. The messages are sealed, because they contain working
-// links.
+// them. It keeps each for a limited time and lists only the newest. The messages are encrypted,
+// because they contain working links.
 type Box struct {
-	// Sessions holds each message under its own key, and an index of all messages.
+	// Sessions holds each message under its own key, and an index of the newest messages.
 	Sessions session.Store
-	// Seal encrypts secret and binds it to name. Open decrypts it. Open fails for any other name.
+
+	// Seal encrypts secret and binds it to name. Open decrypts it, and fails for any other name.
 	Seal func(name string, secret []byte) (string, error)
 	Open func(name, sealed string) ([]byte, error)
-	Now  func() time.Time
-	Log  *slog.Logger // nil disables logging
+
+	Now func() time.Time
+	Log *slog.Logger // nil disables logging
 }
 
 var _ Transport = (*Box)(nil)
@@ -45,9 +47,9 @@ type Item struct {
 	Arrived time.Time `json:"arrived"`
 }
 
-const boxKind = "mailbox"
+const boxKind = "mailbox" // the kind of all keys
 
-var boxIndex = session.Key{Kind: boxKind, ID: "index"}
+var boxIndex = session.Key{Kind: boxKind, ID: "index"} // holds an []Item, the newest first
 
 // Send stores a message.
 func (b *Box) Send(ctx context.Context, m Message) error {
@@ -55,9 +57,10 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 		return err // refuse messages that SMTP could not send
 	}
 
-	key := session.Key{Kind: boxKind, ID: session.Digest(m.ID + b.Now().String())}
+	now := b.Now()
+	key := session.Key{Kind: boxKind, ID: session.Digest(m.ID + now.String())}
 	if err := b.save(ctx, key, m); err != nil {
-		return err
+		return fmt.Errorf("storing mail: %w", err)
 	}
 	item := Item{
 		ID:      m.ID,
@@ -65,7 +68,7 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 		Kind:    m.Kind,
 		To:      m.To,
 		Subject: m.Subject,
-		Arrived: b.Now(),
+		Arrived: now,
 	}
 	if err := b.addToIndex(ctx, item); err != nil {
 		return err
@@ -78,87 +81,103 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	return nil
 }
 
-// save stores v as JSON, sealed, for boxFor.
-func (b *Box) save(ctx context.Context, key session.Key, v any) error {
-	sealed, err := b.sealed(key, v)
-	if err != nil {
-		return fmt.Errorf("storing email: %w", err)
-	}
-	if err := b.Sessions.Put(ctx, key, sealed, boxFor); err != nil {
-		return fmt.Errorf("storing email: %w", err)
-	}
-	return nil
-}
-
-func (b *Box) sealed(key session.Key, v any) ([]byte, error) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	sealed, err := b.Seal("mail "+key.ID, raw)
-	return []byte(sealed), err
-}
-
-// load reads the value of key into the variable that into points to. It also returns the stored
-// value, even if load cannot open it, so that addToIndex can replace it.
-func (b *Box) load(ctx context.Context, key session.Key, into any) (sealed []byte, err error) {
-	if sealed, err = b.Sessions.Get(ctx, key); err != nil {
-		return nil, err
-	}
-	raw, err := b.Open("mail "+key.ID, string(sealed))
-	if err != nil {
-		return sealed, fmt.Errorf("reading email: %w", err)
-	}
-	return sealed, json.Unmarshal(raw, into)
-}
-
-// addToIndex prepends an item to the index. It retries if another caller changed the index. An
-// index that cannot be opened, for example after a change of keys, is replaced.
+// addToIndex prepends an item to the index. It tries again if a concurrent Send was faster. There
+// is no pause between attempts, because each conflict means that another item was added.
 func (b *Box) addToIndex(ctx context.Context, item Item) error {
 	const attempts = 50
 	for range attempts {
-		var items []Item
-		old, err := b.load(ctx, boxIndex, &items)
-		absent := errors.Is(err, problem.NotFound)
-		if err != nil && !absent && old == nil {
-			return err
-		}
-
-		items = append([]Item{item}, items...)
-		sealed, err := b.sealed(boxIndex, items[:min(len(items), boxSize)])
-		if err != nil {
-			return err
-		}
-
-		// Both calls fail if another caller has meanwhile added or changed the index.
-		if absent {
-			err = b.Sessions.Add(ctx, boxIndex, sealed, boxFor)
-		} else {
-			err = b.Sessions.CompareAndSwap(ctx, boxIndex, old, sealed, boxFor)
-		}
-
-		if !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) {
+		err := b.tryAddToIndex(ctx, item)
+		isConflict := errors.Is(err, problem.Conflict) || errors.Is(err, problem.NotFound)
+		if !isConflict {
 			return err
 		}
 	}
-	return errors.New("storing email: every attempt conflicted with a concurrent change")
+	return errors.New("storing mail: every attempt conflicted with a concurrent change")
 }
 
-// List returns all messages in the box, the newest first.
+// tryAddToIndex is one attempt of addToIndex. The error is problem.Conflict if the index has
+// meanwhile been created or changed, and problem.NotFound if it has meanwhile expired.
+func (b *Box) tryAddToIndex(ctx context.Context, item Item) error {
+	old, err := b.Sessions.Get(ctx, boxIndex)
+	exists := !errors.Is(err, problem.NotFound)
+	if err != nil && exists {
+		return err
+	}
+
+	var items []Item
+	if exists {
+		// An index that cannot be decoded, for example after a change of keys, is replaced.
+		_ = b.decode(boxIndex, old, &items)
+	}
+	items = slices.Insert(items, 0, item)
+	changed, err := b.encode(boxIndex, items[:min(len(items), boxSize)])
+	if err != nil {
+		return err
+	}
+
+	if !exists {
+		return b.Sessions.Add(ctx, boxIndex, changed, boxFor)
+	}
+	return b.Sessions.CompareAndSwap(ctx, boxIndex, old, changed, boxFor)
+}
+
+// save stores v under key.
+func (b *Box) save(ctx context.Context, key session.Key, v any) error {
+	stored, err := b.encode(key, v)
+	if err != nil {
+		return err
+	}
+	return b.Sessions.Put(ctx, key, stored, boxFor)
+}
+
+// load reads the value of key into the variable that v points to.
+func (b *Box) load(ctx context.Context, key session.Key, v any) error {
+	stored, err := b.Sessions.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	return b.decode(key, stored, v)
+}
+
+// encode returns v as encrypted JSON that only decode with the same key can read.
+func (b *Box) encode(key session.Key, v any) (stored []byte, err error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := b.Seal(sealName(key), text)
+	return []byte(sealed), err
+}
+
+// decode reverses encode. v is a pointer.
+func (b *Box) decode(key session.Key, stored []byte, v any) error {
+	text, err := b.Open(sealName(key), string(stored))
+	if err != nil {
+		return fmt.Errorf("reading mail: %w", err)
+	}
+	return json.Unmarshal(text, v)
+}
+
+// sealName returns the name to which the value of key is bound.
+func sealName(key session.Key) string { return "mail " + key.ID }
+
+// List returns the newest messages in the box, the newest first.
 func (b *Box) List(ctx context.Context) ([]Item, error) {
 	var items []Item
-	_, err := b.load(ctx, boxIndex, &items)
+	err := b.load(ctx, boxIndex, &items)
 	if errors.Is(err, problem.NotFound) {
 		return nil, nil
 	}
 	return items, err
 }
 
-// Find returns the message with the given [Item.Key].
+// Find returns the message with the given [Item.Key]. The error is problem.NotFound if the key is
+// invalid or the message has expired.
 func (b *Box) Find(ctx context.Context, key string) (m Message, err error) {
-	if digest, err := base64.RawURLEncoding.DecodeString(key); err != nil || len(digest) != sha256.Size {
-		return m, problem.NoSuch("mail")
+	digest, err := base64.RawURLEncoding.DecodeString(key)
+	if err != nil || len(digest) != sha256.Size {
+		return m, problem.NoSuch("mail") // this also keeps callers from reading the index
 	}
-	_, err = b.load(ctx, session.Key{Kind: boxKind, ID: key}, &m)
+	err = b.load(ctx, session.Key{Kind: boxKind, ID: key}, &m)
 	return m, err
 }
