@@ -50,7 +50,7 @@ func callsPhoneInOpus(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	t.Helper()
 	p.Command(t, "", "project", "update", p.ID, "--record-calls", "on")
-	desk := newSIPPhone(t, p.Server, p, bob.person.ID, "bob", "u1")
+	desk := newSIPPhone(t, p.Server, p, bob.person.ID, "bob", sippUDP)
 	desk.mustEnd(desk.run("register.xml", ""))
 	wait := desk.run("uas", "")
 	alice.enter(false)

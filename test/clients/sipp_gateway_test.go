@@ -2,6 +2,7 @@ package clients
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -11,47 +12,67 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// gatewayServer starts a server that sends calls to gateways on this machine, without limits on them.
+const (
+	gatewayPrefix = "+49"          // the server sends calls to these numbers to the gateway
+	calledNumber  = "+4930987654"  // a number behind the gateway
+	carrierUser   = "trunk-1"      // the account at the carrier
+	carrierSecret = "secret-trunk" // the password of carrierUser
+)
+
+// gatewayServer starts a server that sends calls to gateways on this machine, without limits on
+// their number.
 func gatewayServer(t *testing.T) *harness.Server {
 	t.Helper()
-	env := []string{"SELVAGE_EGRESS__ALLOW=127.0.0.1"}
-	for _, name := range []string{"", "_PER_PROJECT"} {
-		env = append(env, "SELVAGE_LIMITS__OUTBOUND_CALLS"+name+"=0", "SELVAGE_LIMITS__OUTBOUND_HOURLY"+name+"=0")
-	}
-	return harness.StartConfig(t, harness.Config{Env: env,
-		Args: []string{"--listen-sip", "127.0.0.1:0", "--phone-ports", "0", "--phone-digests", "MD5"}})
+	return harness.StartConfig(t, harness.Config{
+		Env: []string{
+			"SELVAGE_EGRESS__ALLOW=127.0.0.1",
+			"SELVAGE_LIMITS__OUTBOUND_CALLS=0",
+			"SELVAGE_LIMITS__OUTBOUND_CALLS_PER_PROJECT=0",
+			"SELVAGE_LIMITS__OUTBOUND_HOURLY=0",
+			"SELVAGE_LIMITS__OUTBOUND_HOURLY_PER_PROJECT=0",
+		},
+		Args: []string{
+			"--listen-sip", "127.0.0.1:0",
+			"--phone-ports", "0",
+			"--phone-digests", "MD5", // sipp supports no other digest
+		},
+	})
 }
 
-// newSIPGateway creates a gateway for all German numbers and returns a sipp in its role. more are members of
-// the gateway. Subscribers of the project may call the numbers.
+// newSIPGateway creates a gateway for gatewayPrefix, and returns a sipp in the role of the carrier
+// behind it. Subscribers of the project may call through the gateway. more adds fields to those of
+// the gateway.
 func newSIPGateway(t *testing.T, p *harness.Project, more map[string]any) *sipPhone {
 	t.Helper()
-	g := newSIPP(t, p.Server, "trunk-1", "secret-trunk", "u1")
+	carrier := newSIPP(t, p.Server, carrierUser, carrierSecret, sippUDP)
 	fields := map[string]any{
 		"name":       "Carrier",
-		"uri":        "trunk@127.0.0.1:" + g.port,
-		"username":   g.user,
-		"password":   g.password,
-		"prefixes":   []string{"+49"},
+		"uri":        "trunk@127.0.0.1:" + carrier.port,
+		"username":   carrierUser,
+		"password":   carrierSecret,
+		"prefixes":   []string{gatewayPrefix},
 		"codecs":     []string{"PCMU"},
 		"ciphers":    []string{},
 		"encryption": "optional",
 	}
-	for name, value := range more {
-		fields[name] = value
-	}
+	maps.Copy(fields, more)
 
 	p.Post(t, "/api/fabric/resources/sip_gateways", p.Basic(), harness.JSON(fields)).Want(t, 201)
-	p.CLI(t, "", "project", "update", p.ID, "--outbound-calls", "on", "--outbound-prefix", "+49")
-	return g
+	p.CLI(t, "", "project", "update", p.ID,
+		"--outbound-calls", "on",
+		"--outbound-prefix", gatewayPrefix)
+	return carrier
 }
 
 // assignNumber makes calls to a phone number reach a resource.
 func assignNumber(t *testing.T, p *harness.Project, number, resource string) {
 	t.Helper()
-	made := p.Post(t, "/api/fabric/phone_numbers", p.Basic(), harness.JSON(map[string]string{"number": number}))
-	p.Post(t, "/api/fabric/resources/"+resource+"/phone_routes", p.Basic(), harness.JSON(map[string]any{
-		"phone_route_id": made.Want(t, 201).Object(t)["id"],
+	created := p.Post(t, "/api/fabric/phone_numbers", p.Basic(), harness.JSON(map[string]string{
+		"number": number,
+	})).Want(t, 201)
+	routes := "/api/fabric/resources/" + resource + "/phone_routes"
+	p.Post(t, routes, p.Basic(), harness.JSON(map[string]any{
+		"phone_route_id": created.Object(t)["id"],
 		"handler":        "calling",
 	})).Want(t, 200)
 }
@@ -63,30 +84,47 @@ func TestSIPGateways(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
 	s := gatewayServer(t)
-	for name, members := range map[string]map[string]any{
-		"address":      {"ip_auth_enabled": true, "ip_auth": []string{"127.0.0.1"}},
-		"registration": {"register": true},
-	} {
-		t.Run(name, func(t *testing.T) {
+
+	tests := []struct {
+		name      string
+		number    string // the browser's number
+		fields    map[string]any
+		registers bool // the server registers with the carrier
+	}{
+		{
+			name:   "address",
+			number: "+49305551231",
+			fields: map[string]any{"ip_auth_enabled": true, "ip_auth": []string{"127.0.0.1"}},
+		},
+		{
+			name:      "registration",
+			number:    "+49305551232",
+			fields:    map[string]any{"register": true},
+			registers: true,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
 			p := s.NewProject(t)
 			alice := p.NewSAT(t, "alice")
-			number := "+4930555123" + fmt.Sprint(len(members))
-			assignNumber(t, p, number, alice.SubscriberID)
-			carrier := newSIPGateway(t, p, members)
+			assignNumber(t, p, tt.number, alice.SubscriberID)
+			carrier := newSIPGateway(t, p, tt.fields)
 			browser := telephone.Connect(t, s, alice.Token, "").G711().Online()
-			if name == "registration" {
+			if tt.registers {
 				carrier.mustEnd(carrier.run("registrar.xml", ""))
 				waitMetric(t, s, "selvage_sip_gateways", "1")
 			}
-			carrierCalls(carrier, browser, number)
-			callsCarrier(carrier, browser)
+
+			testIncoming(carrier, browser, tt.number)
+			testOutgoing(carrier, browser)
 		})
 	}
 }
 
-// carrierCalls calls the browser's number from the carrier, with and without an offer. sipp sends back
-// the audio that it receives.
-func carrierCalls(carrier *sipPhone, browser *telephone.Phone, number string) {
+// testIncoming calls the browser from the carrier three times. The carrier hangs up the first call,
+// the browser the others. The INVITE of the last call has no offer; the carrier answers the
+// server's offer. sipp sends back the audio that it receives.
+func testIncoming(carrier *sipPhone, browser *telephone.Phone, number string) {
 	carrier.t.Helper()
 	wait := carrier.run("carrier.xml", number)
 	call := browser.WaitRing()
@@ -107,11 +145,12 @@ func carrierCalls(carrier *sipPhone, browser *telephone.Phone, number string) {
 	}
 }
 
-// callsCarrier calls numbers from the browser.
-func callsCarrier(carrier *sipPhone, browser *telephone.Phone) {
+// testOutgoing calls the carrier from the browser twice. The carrier hangs up the first call, the
+// browser the second.
+func testOutgoing(carrier *sipPhone, browser *telephone.Phone) {
 	carrier.t.Helper()
 	wait := carrier.run("carrier-called.xml", "")
-	call := browser.Dial("+4930987654")
+	call := browser.Dial(calledNumber)
 	call.WaitAnswered()
 	if cause := call.WaitEnded(); cause != "NORMAL_CLEARING" {
 		carrier.t.Errorf("the call ends with %s when the carrier hangs up, want NORMAL_CLEARING", cause)
@@ -119,15 +158,15 @@ func callsCarrier(carrier *sipPhone, browser *telephone.Phone) {
 	carrier.mustEnd(wait)
 
 	wait = carrier.run("uas", "")
-	call = browser.Dial("+4930987654")
+	call = browser.Dial(calledNumber)
 	call.WaitAnswered()
 	telephone.Hear(call, call)
 	call.Hangup()
 	carrier.mustEnd(wait)
 }
 
-// TestSIPManyCalls makes 20 phones call through a gateway, hold, resume and hang up: 40 calls, or 1,000 with
-// LONG=1. All succeed, and the server keeps none of them.
+// TestSIPManyCalls makes 20 phones call through a gateway, hold, resume and hang up: 40 calls, or
+// 1,000 with LONG=1. All succeed, and the server keeps none of them.
 func TestSIPManyCalls(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
@@ -135,20 +174,27 @@ func TestSIPManyCalls(t *testing.T) {
 	if os.Getenv("LONG") == "1" {
 		count = 1000
 	}
+
 	s := gatewayServer(t)
 	p := s.NewProject(t)
 	carrier := newSIPGateway(t, p, nil)
-	phones := newSIPPhone(t, s, p, p.NewSAT(t, "desk").SubscriberID, "desk", "u1")
+	newDesk := func(user string) *sipPhone {
+		return newSIPPhone(t, s, p, p.NewSAT(t, user).SubscriberID, user, sippUDP)
+	}
+	phones := newDesk("desk")
 	for i := range 19 {
-		user := fmt.Sprintf("desk-%d", i)
-		phones.others = append(phones.others, newSIPPhone(t, s, p, p.NewSAT(t, user).SubscriberID, user, "u1"))
+		phones.others = append(phones.others, newDesk(fmt.Sprintf("desk-%d", i)))
 	}
 
-	total, before := fmt.Sprint(count), harness.CPU(s.PID())
-	called := carrier.run("uas", "", "-m", total, "-timeout", "300s")
-	phones.mustEnd(phones.run("call.xml", "+4930987654", "-m", total, "-r", "10", "-timeout", "300s"))
-	carrier.mustEnd(called)
-	t.Logf("%d calls cost %v of CPU time each", count, (harness.CPU(s.PID())-before)/time.Duration(count))
+	before := harness.CPU(s.PID())
+	calls := []string{"-m", fmt.Sprint(count), "-timeout", "300s"}
+	answered := carrier.run("uas", "", calls...)
+	ended := phones.run("call.xml", calledNumber, append(calls, "-r", "10")...)
+	phones.mustEnd(ended)
+	carrier.mustEnd(answered)
+
+	spent := harness.CPU(s.PID()) - before
+	t.Logf("%d calls cost %v of CPU time each", count, spent/time.Duration(count))
 	waitMetric(t, s, "selvage_sip_dialogs", "0")
 }
 

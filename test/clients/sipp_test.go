@@ -13,6 +13,12 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
+// These are transports in the notation of sipp's option -t. Each uses one socket for all calls.
+const (
+	sippUDP = "u1"
+	sippTCP = "t1"
+)
+
 // A sipPhone is sipp in the role of a phone.
 type sipPhone struct {
 	t                    *testing.T
@@ -111,14 +117,14 @@ func TestSIPPhones(t *testing.T) {
 	harness.Need(t, "sipp")
 	s := harness.Start(t, "--listen-sip", "127.0.0.1:0", "--phone-ports", "0",
 		"--phone-digests", "MD5") // sipp supports no other digest, and reads only the first challenge
-	for _, transport := range []string{"u1", "t1"} {
+	for _, transport := range []string{sippUDP, sippTCP} {
 		t.Run(transport, func(t *testing.T) {
 			p := s.NewProject(t)
 			alice, bob := p.NewSAT(t, "alice"), p.NewSAT(t, "bob")
 			desk := newSIPPhone(t, s, p, bob.SubscriberID, "bob-"+transport, transport)
 			browser := telephone.Connect(t, s, alice.Token, "").G711().Online()
 			desk.mustEnd(desk.run("register.xml", ""))
-			if transport == "u1" { // over TCP, sipp closes its connection after it has registered
+			if transport == sippUDP { // over TCP, sipp closes its connection after it has registered
 				ringsAtPhone(desk, browser)
 			}
 			callsFromPhone(desk, browser)

@@ -23,7 +23,7 @@ func transfer(t *testing.T) transferredCall {
 	s := harness.Start(t, "--listen-sip", "127.0.0.1:0", "--phone-ports", "0", "--phone-digests", "MD5")
 	p := s.NewProject(t)
 	alice, bob, carol := p.NewSAT(t, "alice"), p.NewSAT(t, "bob"), p.NewSAT(t, "carol")
-	desk := newSIPPhone(t, s, p, bob.SubscriberID, "bob", "u1")
+	desk := newSIPPhone(t, s, p, bob.SubscriberID, "bob", sippUDP)
 	c := transferredCall{server: s, callerToken: alice.Token, calleeToken: carol.Token}
 	stays := telephone.Connect(t, s, alice.Token, "").G711().Online()
 	target := telephone.Connect(t, s, carol.Token, "").G711().Online()
