@@ -2,102 +2,129 @@ package templates
 
 import "html/template"
 
-// A DocsArea is an area of the API, in the navigation and in the contents.
-type DocsArea struct {
-	Name, URL  string
-	Here       bool // the area is the current page
-	Text       template.HTML
-	Operations []DocsOperation
+// A DocsFrame holds what the pages of the documentation have in common. All of them show it around
+// their content.
+type DocsFrame struct {
+	Title string
+	Query string // text in the search field
+	Nav   []DocsGroup
 }
 
-// A DocsGroup is a heading with the areas below it.
+// A DocsGroup is a heading in the navigation or in a table of contents, with the areas below it.
 type DocsGroup struct {
-	Name string
-	Tags []DocsArea
+	Name  string
+	Areas []DocsArea
+}
+
+// A DocsArea is a page that the navigation links to: an area of the API, or a guide.
+type DocsArea struct {
+	Name    string
+	URL     string
+	Current bool // the area is the page that is shown
+	Text    template.HTML
+
+	// Operations are the operations of the API area. A guide has one for each of its headings, with
+	// only an ID and a Summary.
+	Operations []DocsOperation
 }
 
 // A DocsOperation is an operation of the API.
 type DocsOperation struct {
-	ID, Method, Path, Summary string
-	Also                      []string // other paths of the operation
-	Text                      template.HTML
-	Who                       template.HTML
-	Parameters                []DocsParameters
-	Bodies                    []DocsBody
-	Answers                   []DocsAnswer
-	Samples                   []DocsSample
+	ID         string // the anchor on the page
+	Method     string
+	Path       string
+	OtherPaths []string // more paths that serve the operation
+	Summary    string
+	Text       template.HTML
+	Access     template.HTML // a sentence that names the accepted credentials and scopes
+	Parameters []DocsParameters
+	Bodies     []DocsBody
+	Responses  []DocsResponse
+	Samples    []DocsSample
 }
 
-// DocsParameters are the parameters in the path, the query or the headers.
+// DocsParameters is a table of parameters. An operation has up to three of them: for its path, its
+// query and its headers.
 type DocsParameters struct {
 	Title   string
 	Members []DocsMember
 }
 
-// A DocsBody is one format of a body. If it has no members, About describes it.
+// A DocsBody is one format of a request body. If it has no members, About describes it.
 type DocsBody struct {
-	Type, About string
-	Members     []DocsMember
+	MediaType string // such as application/json
+	About     string
+	Members   []DocsMember
 }
 
-// A DocsAnswer is a response with a status.
-type DocsAnswer struct {
-	Status, Class string
-	Text          template.HTML
-	Type          string
-	Members       []DocsMember
+// A DocsResponse is a response with a status.
+type DocsResponse struct {
+	Status string // such as 200
+	Class  string // the CSS class of the status: good or other
+	Text   template.HTML
+
+	// Members are the members of the body, or nil to show none. Schema names the type of the body,
+	// if it has a name.
+	Schema  string
+	Members []DocsMember
 }
 
-// A DocsSample is an example to copy.
-type DocsSample struct{ Title, Text string }
+// A DocsSample is a command or a body to copy.
+type DocsSample struct {
+	Title string
+	Text  string
+}
 
 // A DocsMember is a parameter, or a member of an object.
 type DocsMember struct {
-	Name, Type string
-	Required   bool
-	Text       template.HTML
-	Limits     string
-	Members    []DocsMember
+	Name     string
+	Type     string // in words, such as "array of string"
+	Required bool
+	Text     template.HTML
+	Limits   string       // rules in words, such as "at most 10"
+	Members  []DocsMember // of an object, or of the objects in an array
 }
 
-// Docs is the start page of the API reference: introduction and contents.
+// Docs is the start page of the documentation. If Query is not empty, the page shows the results of
+// the search instead of the introduction.
 type Docs struct {
-	Title    string
-	Nav      []DocsGroup
-	Guides   []DocsGroup // documents besides the API reference
-	Query    string      // the search; "" means everything
+	DocsFrame
+	Guides   []DocsGroup // the guides, without the API reference
 	Hits     []DocsHit   // the sections of guides that match Query
 	Intro    template.HTML
-	Setup    string // shell variables that the samples use
-	Contents []DocsGroup
+	Setup    string      // shell commands that set the variables in the samples
+	Contents []DocsGroup // the API areas, with only the operations that match Query
 }
 
 // A DocsHit is a section of a guide that matches a search.
-type DocsHit struct{ Guide, Title, URL, Text string }
+type DocsHit struct {
+	Guide string // title of the guide
+	Title string // title of the section
+	URL   string
+	Text  string // an excerpt
+}
 
-// DocsPage is one area of the API reference.
+// DocsPage is the page of an area of the API.
 type DocsPage struct {
-	Title, Query string
-	Nav          []DocsGroup
-	Area         DocsArea
+	DocsFrame
+	Area DocsArea
 }
 
-// Guide is a document of the manual.
+// Guide is the page of a guide, such as a tutorial.
 type Guide struct {
-	Title, Query string
-	Nav          []DocsGroup
-	Text         template.HTML
+	DocsFrame
+	Text template.HTML
 }
 
-// NoGuide returns the error page for an unknown page of the documentation.
-func NoGuide() Error {
+// DocsNotFound returns the error page for an unknown page of the documentation.
+func DocsNotFound() Error {
 	return Error{
-		Title: "Page not found",
-		Text:  "See the other pages of the documentation.",
-		Way:   &Link{Title: "All documentation", URL: "/docs"},
+		Title:    "Page not found",
+		Text:     "See the other pages of the documentation.",
+		Continue: &Link{Title: "All documentation", URL: "/docs"},
 	}
 }
 
-func (Guide) name() string    { return "docsguide.html" }
 func (Docs) name() string     { return "docs.html" }
 func (DocsPage) name() string { return "docsarea.html" }
+func (Guide) name() string    { return "docsguide.html" }

@@ -157,7 +157,7 @@ type Error struct {
 	Advice      string // for the app's developer; may be ""
 	Cause       string // the exact error, on the developer's own machine; otherwise ""
 	RequestID   string
-	Way         *Link // link with which to continue; may be nil
+	Continue    *Link // where to go from the error page; may be nil
 }
 
 // Home is the start page. It leads visitors to the pages of this server, and lists its endpoints for

@@ -60,7 +60,7 @@ func (s *Site) Handler() http.Handler {
 
 // fail serves the error page for err.
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
-	page, status := templates.NoGuide(), http.StatusNotFound
+	page, status := templates.DocsNotFound(), http.StatusNotFound
 	if !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, s.log, err)
 		page, status = templates.Error{

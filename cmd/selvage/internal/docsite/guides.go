@@ -119,13 +119,17 @@ func guideNav(current string) (groups []templates.DocsGroup) {
 	for _, g := range contents {
 		shown := templates.DocsGroup{Name: g.name}
 		for _, d := range g.documents {
-			area := templates.DocsArea{Name: d.title, URL: guidePrefix + d.name, Here: d.name == current}
-			if area.Here { // only the current document shows its headings
+			area := templates.DocsArea{
+				Name:    d.title,
+				URL:     guidePrefix + d.name,
+				Current: d.name == current,
+			}
+			if area.Current { // only the current document shows its headings
 				if p, err := guides[d.name](); err == nil {
 					area.Operations = p.headings
 				}
 			}
-			shown.Tags = append(shown.Tags, area)
+			shown.Areas = append(shown.Areas, area)
 		}
 		groups = append(groups, shown)
 	}
@@ -143,9 +147,11 @@ func showGuide(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	view := templates.Guide{
-		Title: p.title + " · selvage",
-		Nav:   guideNav(p.name),
-		Text:  p.html,
+		DocsFrame: templates.DocsFrame{
+			Title: p.title + " · selvage",
+			Nav:   guideNav(p.name),
+		},
+		Text: p.html,
 	}
 	return templates.Write(w, view, templates.Options{Scripts: true})
 }

@@ -57,10 +57,12 @@ func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	return templates.Write(w, templates.Docs{
-		Title:    "Documentation of selvage",
-		Nav:      slices.Concat(guides, doc.groups),
+		DocsFrame: templates.DocsFrame{
+			Title: "Documentation of selvage",
+			Query: query,
+			Nav:   slices.Concat(guides, doc.groups),
+		},
 		Guides:   guides,
-		Query:    query,
 		Hits:     hits,
 		Intro:    doc.intro,
 		Setup:    doc.setup,
@@ -74,7 +76,7 @@ func findOperations(groups []templates.DocsGroup, query string) (found []templat
 	words := strings.Fields(strings.ToLower(query))
 	for _, g := range groups {
 		kept := templates.DocsGroup{Name: g.Name}
-		for _, area := range g.Tags {
+		for _, area := range g.Areas {
 			all := area.Operations
 			area.Operations = nil
 			for _, op := range all {
@@ -84,11 +86,11 @@ func findOperations(groups []templates.DocsGroup, query string) (found []templat
 				}
 			}
 			if len(area.Operations) > 0 {
-				kept.Tags = append(kept.Tags, area)
+				kept.Areas = append(kept.Areas, area)
 			}
 		}
 
-		if len(kept.Tags) > 0 {
+		if len(kept.Areas) > 0 {
 			found = append(found, kept)
 		}
 	}
@@ -106,11 +108,13 @@ func (s *Site) showArea(w http.ResponseWriter, r *http.Request) error {
 	page := templates.DocsPage{}
 	for _, g := range doc.groups {
 		shown := templates.DocsGroup{Name: g.Name}
-		for _, area := range g.Tags {
+		for _, area := range g.Areas {
 			if area.URL == r.URL.Path {
-				area.Here, page.Area, page.Title = true, area, area.Name+" – API of selvage"
+				area.Current = true
+				page.Area = area
+				page.Title = area.Name + " – API of selvage"
 			}
-			shown.Tags = append(shown.Tags, area)
+			shown.Areas = append(shown.Areas, area)
 		}
 		page.Nav = append(page.Nav, shown)
 	}

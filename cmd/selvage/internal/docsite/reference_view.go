@@ -22,7 +22,7 @@ func view(doc *openapi.Document) (groups []templates.DocsGroup) {
 			for _, op := range tag.Operations {
 				area.Operations = append(area.Operations, viewOperation(op))
 			}
-			group.Tags = append(group.Tags, area)
+			group.Areas = append(group.Areas, area)
 		}
 		groups = append(groups, group)
 	}
@@ -48,14 +48,14 @@ func slug(name string) string {
 func viewOperation(op openapi.Operation) templates.DocsOperation {
 	paths := pathsOf(op)
 	v := templates.DocsOperation{
-		ID:      op.ID,
-		Method:  op.Method,
-		Path:    paths[0],
-		Also:    paths[1:],
-		Summary: op.Summary,
-		Text:    rich(op.Description),
-		Who:     whoMay(op),
-		Samples: []templates.DocsSample{{Title: "Request", Text: curl(op)}},
+		ID:         op.ID,
+		Method:     op.Method,
+		Path:       paths[0],
+		OtherPaths: paths[1:],
+		Summary:    op.Summary,
+		Text:       rich(op.Description),
+		Access:     accessOf(op),
+		Samples:    []templates.DocsSample{{Title: "Request", Text: curl(op)}},
 	}
 
 	tables := []struct{ in, title string }{
@@ -78,18 +78,22 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 
 	v.Bodies = bodies(op.Bodies)
 	for _, r := range op.Responses {
-		a := templates.DocsAnswer{Status: r.Status, Class: class(r.Status), Text: inline(r.Description)}
+		shown := templates.DocsResponse{
+			Status: r.Status,
+			Class:  class(r.Status),
+			Text:   inline(r.Description),
+		}
 		for _, b := range r.Bodies {
-			if a.Members == nil && !r.Shared {
-				a.Members = membersOf(b.Schema)
-				a.Type = b.Schema.Name
+			if shown.Members == nil && !r.Shared {
+				shown.Members = membersOf(b.Schema)
+				shown.Schema = b.Schema.Name
 			}
-			if a.Class == "good" && strings.HasSuffix(b.Type, "json") {
+			if shown.Class == "good" && strings.HasSuffix(b.Type, "json") {
 				title := r.Status + " " + statusText(r.Status)
 				v.Samples = append(v.Samples, templates.DocsSample{Title: title, Text: indent(b.Example)})
 			}
 		}
-		v.Answers = append(v.Answers, a)
+		v.Responses = append(v.Responses, shown)
 	}
 	return v
 }
@@ -138,8 +142,8 @@ var names = map[string]string{
 	"registered": "registration access token",
 }
 
-// whoMay describes the credentials and scopes that an operation accepts.
-func whoMay(op openapi.Operation) template.HTML {
+// accessOf describes the credentials and scopes that an operation accepts.
+func accessOf(op openapi.Operation) template.HTML {
 	var who []string
 	anybody := len(op.Who) == 0
 	for _, name := range op.Who {
@@ -186,14 +190,18 @@ func orOf(words []string) string {
 func bodies(all []openapi.Body) (views []templates.DocsBody) {
 	for i, b := range all {
 		if i > 0 && b.Schema.Name != "" && b.Schema.Name == all[0].Schema.Name {
-			views[0].Type += ", " + b.Type
+			views[0].MediaType += ", " + b.Type
 			continue
 		}
 		about := "The bytes of the file."
 		if strings.HasPrefix(b.Type, "multipart/") {
 			about = ""
 		}
-		views = append(views, templates.DocsBody{Type: b.Type, About: about, Members: membersOf(b.Schema)})
+		views = append(views, templates.DocsBody{
+			MediaType: b.Type,
+			About:     about,
+			Members:   membersOf(b.Schema),
+		})
 	}
 	return views
 }

@@ -147,9 +147,9 @@ func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 	}
 	v := viewOf(r)
 	page := templates.Error{
-		Title: v.Words.Say("not-found.title"),
-		Text:  v.Words.Say("not-found.text"),
-		Way:   &templates.Link{Title: v.Words.Say("not-found.home"), URL: "/"},
+		Title:    v.Words.Say("not-found.title"),
+		Text:     v.Words.Say("not-found.text"),
+		Continue: &templates.Link{Title: v.Words.Say("not-found.home"), URL: "/"},
 	}
 	if status == http.StatusMethodNotAllowed {
 		page.Title = v.Words.Say("not-so.title")
