@@ -117,6 +117,20 @@ func (l *leg) invite() {
 	l.tell(Event{Kind: Invited, SDP: l.offer, From: l.call.waiting().party, To: l.party})
 }
 
+// inviteLater sends the client the invitation again, unless it answers or reconnects in the meantime.
+// SDKs ignore an invitation that they know, but they forget it as soon as the call is accepted. They
+// send the answer later, when their media is ready.
+func (l *leg) inviteLater() {
+	to := l.client.Socket
+	time.AfterFunc(inviteAgainAfter, func() {
+		l.call.post(func() {
+			if l.isRinging() && l.client.Socket == to {
+				l.invite()
+			}
+		})
+	})
+}
+
 // tellState sends the state of the call to the client.
 func (l *leg) tellState(s State) {
 	l.tell(Event{Kind: StateChanged, State: s, From: l.call.record.From, To: l.call.record.To})

@@ -134,9 +134,12 @@ func (c *Calls) runningNodes(ctx context.Context) []string {
 	return nodes
 }
 
+// inviteAgainAfter is how long a client that has reconnected has time to answer before it gets the
+// invitation again.
+const inviteAgainAfter = 2 * time.Second
+
 // movedHere moves the legs of calls on this node. A client with a new socket gets the invitation again
-// while its leg rings, because the invitation may have been lost with the old socket. SDKs ignore an
-// invitation that they know.
+// if its leg continues to ring, because the invitation may have been lost with the old socket.
 func (c *Calls) movedHere(from Socket, to Client) {
 	for _, l := range c.legsAt(from) {
 		if l.holder != to.holder() {
@@ -145,7 +148,7 @@ func (c *Calls) movedHere(from Socket, to Client) {
 		l.call.post(func() {
 			l.rebind(to)
 			if from.ID != to.Socket.ID && l.isRinging() {
-				l.invite()
+				l.inviteLater()
 			}
 		})
 	}

@@ -38,22 +38,34 @@ func TestInvitedAgain(t *testing.T) {
 	m, second := twoNodes(t)
 	p := m.ring("ada", "bob")
 	bob := p.callee
-	reconnects := func(to *calls.Calls, node string) {
-		t.Helper()
-		lost := bob.Socket
-		bob.Socket = calls.Socket{Node: node, ID: uuid.NewString()}
-		to.Moved(t.Context(), lost, bob.Client)
-		bob.rings()
-	}
-
 	m.calls.Moved(t.Context(), bob.Socket, bob.Client)
-	reconnects(second, "second")
-	reconnects(m.calls, "node")
+	bob.reconnect(second, "second")
+	bob.rings()
+	bob.reconnect(m.calls, "node")
+	bob.rings()
 	if n := len(m.received(calls.Invited, nil)); n != 3 {
 		t.Errorf("the client got %d invitations, want 3", n)
 	}
 	bob.do(calls.Command{Op: calls.Answer, SDP: offer})
 	m.wasSent(p.caller, calls.Joined, 1)
+}
+
+// TestAnsweredAfterReconnecting shows that a client that answers as soon as it has reconnected does not
+// get the invitation again. The client has accepted the call before, and would offer it once more.
+func TestAnsweredAfterReconnecting(t *testing.T) {
+	m := newMeeting(t)
+	p := m.ring("ada", "bob")
+	p.callee.reconnect(m.calls, "node")
+	p.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
+	m.wasSent(p.callee, calls.Joined, 1)
+	m.wasSent(p.callee, calls.Invited, 0)
+}
+
+// reconnect replaces the socket of the client by a new one on a node.
+func (m *member) reconnect(to *calls.Calls, node string) {
+	lost := m.Socket
+	m.Socket = calls.Socket{Node: node, ID: uuid.NewString()}
+	to.Moved(m.t.Context(), lost, m.Client)
 }
 
 // TestRefreshedGuest shows that a guest who gets a new token during a call can still end the call,
