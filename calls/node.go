@@ -48,12 +48,12 @@ func (c *Calls) renew(ctx context.Context) error {
 	err = c.loseNodes(ctx, dead)
 	reaping, cancel := context.WithTimeout(ctx, reapFor)
 	defer cancel()
-	err = errors.Join(err, orphans{c}.endAll(reaping))
 	for _, node := range running {
 		if dead[node] {
 			err = errors.Join(err, c.endCallsOf(reaping, node), c.rooms.endLostOf(reaping, node))
 		}
 	}
+	err = errors.Join(err, orphans{c}.endAll(reaping))
 	c.peers.forgetSilent(time.Now())
 	return err
 }

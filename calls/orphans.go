@@ -38,7 +38,7 @@ func (d *doubt) exists() bool { return time.Now().Unix() < d.until.Load() }
 type orphans struct{ *Calls }
 
 // has reports whether a call that has not ended, according to the database, is an orphan. The caller
-// holds c.taking.
+// holds c.taking. Without it, has also returns true for a call that is being taken over.
 func (c orphans) has(r Record) bool {
 	if r.Node != c.node || c.find(r.ProjectID, r.ID) != nil {
 		return false
@@ -47,7 +47,7 @@ func (c orphans) has(r Record) bool {
 	return !waits
 }
 
-// hasRoom is like has, for a room session. The caller holds c.rooms.opening.
+// hasRoom is like has, for a room session. The lock is c.rooms.opening.
 func (c orphans) hasRoom(s RoomSession) bool {
 	if s.Node != c.node || c.rooms.findSession(s.ProjectID, s.ID) != nil {
 		return false
@@ -56,24 +56,12 @@ func (c orphans) hasRoom(s RoomSession) bool {
 	return !waits
 }
 
-// endAll writes the ends of the orphans, if there may be any. No call is taken over and no room is
-// opened meanwhile. If endAll would have to wait for that, or cannot write all ends, the next call tries
-// again. It does not wait, because its caller must renew the node's entry in time.
+// endAll writes the ends of the orphans, if there may be any. If it cannot write all ends, the next call
+// tries again.
 func (c orphans) endAll(ctx context.Context) error {
 	if !c.doubt.exists() {
 		return nil
 	}
-	if !c.taking.TryLock() {
-		c.doubt.begin()
-		return nil
-	}
-	defer c.taking.Unlock()
-	if !c.rooms.opening.TryLock() {
-		c.doubt.begin()
-		return nil
-	}
-	defer c.rooms.opening.Unlock()
-
 	err := c.endCalls(ctx)
 	if err == nil {
 		err = c.endRooms(ctx)
@@ -90,10 +78,8 @@ func (c orphans) endCalls(ctx context.Context) error {
 		return err
 	}
 	for _, r := range running {
-		if !c.has(r) {
-			continue
-		}
-		if err := c.end(ctx, r); err != nil {
+		isOrphan := func() bool { return c.has(r) }
+		if err := c.endIf(isOrphan, func() error { return c.end(ctx, r) }); err != nil {
 			return err
 		}
 	}
@@ -107,14 +93,36 @@ func (c orphans) endRooms(ctx context.Context) error {
 		return err
 	}
 	for _, s := range running {
-		if !c.hasRoom(s) {
-			continue
-		}
-		if err := c.rooms.endLost(ctx, s); err != nil {
+		isOrphan := func() bool { return c.hasRoom(s) }
+		if err := c.endIf(isOrphan, func() error { return c.rooms.endLost(ctx, s) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// endIf calls end if isOrphan returns true while no call is taken over and no room is opened. If endIf
+// would have to wait for that, the next call of endAll tries again. It does not wait, because the node's
+// entry must be renewed in time.
+func (c orphans) endIf(isOrphan func() bool, end func() error) error {
+	if !isOrphan() {
+		return nil
+	}
+	if !c.taking.TryLock() {
+		c.doubt.begin()
+		return nil
+	}
+	defer c.taking.Unlock()
+	if !c.rooms.opening.TryLock() {
+		c.doubt.begin()
+		return nil
+	}
+	defer c.rooms.opening.Unlock()
+
+	if !isOrphan() {
+		return nil
+	}
+	return end()
 }
 
 // end writes the end of an orphan, or of a call of a dead node. If several nodes do so, only one of

@@ -124,3 +124,42 @@ func TestLostBeginning(t *testing.T) {
 		t.Errorf("the other call is %s, want %s", got, calls.InCall)
 	}
 }
+
+// A searchedStore does not respond to the search for a node's calls until release is closed.
+type searchedStore struct {
+	*lossyStore
+	searching chan struct{} // receives a value when a search begins
+	release   chan struct{}
+}
+
+func (s *searchedStore) RunningCalls(ctx context.Context, node string, limit int) ([]calls.Record, error) {
+	select {
+	case s.searching <- struct{}{}:
+	case <-s.release:
+	}
+	<-s.release
+	return s.Store.RunningCalls(ctx, node, limit)
+}
+
+// TestSlowSearch shows that clients can enter rooms while the node searches for orphans.
+func TestSlowSearch(t *testing.T) {
+	rows := &searchedStore{searching: make(chan struct{}), release: make(chan struct{})}
+	m := newMeeting(t, func(c *calls.Config) {
+		rows.lossyStore = &lossyStore{Store: c.Store.(*store.Store)}
+		c.Store = rows
+	})
+	p := pair{caller: m.subscriber("ada"), callee: m.online("bob")}
+	rows.lossy.Store(true)
+	if err := p.caller.try(calls.Command{Op: calls.Invite, To: "/private/bob", SDP: offer}); err == nil {
+		t.Fatal("calling without a response of the database succeeds, want an error")
+	}
+	rows.lossy.Store(false)
+
+	go m.calls.RunNode(t.Context())
+	<-rows.searching
+	guest := m.guest()
+	go func() { _ = guest.try(calls.Command{Op: calls.Invite, To: lobby, SDP: offer}) }()
+	eventually(t, "the guest to enter the room", func() bool { return len(m.received(calls.Joined, guest)) == 1 })
+	close(rows.release)
+	eventually(t, "the call to end", func() bool { return p.call().State == calls.Completed })
+}
