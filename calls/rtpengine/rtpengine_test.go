@@ -128,7 +128,8 @@ func answer(t *testing.T, e *rtpengine.Engine, from calls.Media) *browser {
 	return b
 }
 
-// saysAll sends packets, and waits until rtpengine has received all of them.
+// saysAll sends packets, and waits until rtpengine has received all of them, and the tap has read the
+// copies. Only the last packets may still be on their way.
 func (b *browser) saysAll(payload string, n int) {
 	b.t.Helper()
 	before, err := rtpengine.Received(b.media)
@@ -142,6 +143,13 @@ func (b *browser) saysAll(payload string, n int) {
 		got, err := rtpengine.Received(b.media)
 		if err == nil && got < before+n {
 			err = fmt.Errorf("it has received %d packets, want %d", got, before+n)
+		}
+		return err
+	})
+	harness.Eventually(b.t, deadline, "the tap to read the copies", func() error {
+		unread, err := rtpengine.HasUnread(b.media)
+		if unread && err == nil {
+			err = errors.New("it has not read all")
 		}
 		return err
 	})
