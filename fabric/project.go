@@ -26,7 +26,10 @@ type Projects struct {
 type ProjectStore interface {
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)
-	// ListProjects lists the projects whose name contains each word of text, or whose id is text.
+	// ProjectsNamed returns the ids of up to two projects with this name, ignoring the case of A to Z.
+	ProjectsNamed(ctx context.Context, name string) ([]string, error)
+	// ListProjects lists the projects whose name contains each word of text, ignoring the case of A to Z,
+	// or whose id is text.
 	ListProjects(ctx context.Context, text string, q page.Query) (page.Page[Project], error)
 	// FindRegistrar returns a project in which clients can register themselves. It prefers the open
 	// project. If no project permits this, it returns problem.NotFound.
@@ -227,7 +230,13 @@ func (ps *Projects) List(ctx context.Context, q page.Query) (page.Page[Project],
 	return ps.store.ListProjects(ctx, "", q)
 }
 
-// Search returns a page of the projects whose name contains each word of text, or whose id is text.
+// Named returns the ids of up to two projects with this name, ignoring the case of A to Z.
+func (ps *Projects) Named(ctx context.Context, name string) ([]string, error) {
+	return ps.store.ProjectsNamed(ctx, name)
+}
+
+// Search returns a page of the projects whose name contains each word of text, ignoring the case of A to Z,
+// or whose id is text. If there are very many projects, the page may end before it is full.
 func (ps *Projects) Search(ctx context.Context, text string, q page.Query) (page.Page[Project], error) {
 	return ps.store.ListProjects(ctx, text, q)
 }

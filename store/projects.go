@@ -55,7 +55,14 @@ func (s *Projects) FindProject(ctx context.Context, id string) (fabric.Project, 
 	return projectTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// ListProjects returns a page of the projects whose name contains each word of text, or whose id is text.
+// ProjectsNamed returns the ids of up to two projects with this name, ignoring the case of A to Z.
+func (s *Projects) ProjectsNamed(ctx context.Context, name string) ([]string, error) {
+	return gather(ctx, s.read(), "finding projects", scanID,
+		`SELECT id FROM projects WHERE LOWER(name) = LOWER($1) ORDER BY id LIMIT 2`, name)
+}
+
+// ListProjects returns a page of the projects whose name contains each word of text, ignoring the case of
+// A to Z, or whose id is text.
 func (s *Projects) ListProjects(
 	ctx context.Context, text string, q page.Query,
 ) (page.Page[fabric.Project], error) {

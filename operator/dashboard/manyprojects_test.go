@@ -1,8 +1,10 @@
 package dashboard_test
 
 import (
+	"database/sql"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,6 +48,28 @@ func TestManyProjectsFound(t *testing.T) {
 	form = url.Values{"role": {"admin"}, "project": {w.one.ID}, "other-project": {last.ID}}
 	b.post(page, page+"/role", form).leadsTo(t, page+"?done=role")
 	b.get(page).wantText(t, "admin in <bdi>Project 199</bdi>")
+}
+
+// TestMostProjects shows that a project is found and can be chosen by its name even if there are more
+// projects than a search checks at once.
+func TestMostProjects(t *testing.T) {
+	w := newWorld(t)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "selvage.db")+"?_pragma=busy_timeout(60000)")
+	must(t, err)
+	defer db.Close()
+	_, err = db.Exec(`WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < 6000)
+		INSERT INTO projects (id, name, record_rate, created, updated)
+		SELECT printf('00000000-0000-7000-8000-%012d', i), 'Old ' || i, 0, 0, 0 FROM numbers`)
+	must(t, err)
+	_, err = w.fabric.Projects.Create(t.Context(), "Ärzte")
+	must(t, err)
+	_, b := w.operator("ann@example.com", ofAll)
+
+	b.get("/dashboard/search?q="+url.QueryEscape("ÄRZTE")).wantText(t, "<bdi>Ärzte</bdi>")
+	invite := operatorList + "/invite"
+	form := url.Values{"email": {"eve@example.com"}, "role": {"viewer"}, "other-project": {"ÄrztE"}}
+	b.post(invite, invite, form).wantText(t, "The link for")
+	b.get(operatorList).wantText(t, "viewer in <bdi>Ärzte</bdi>")
 }
 
 // TestManyProjects shows that a role in a project is shown with the project's name, even if there are more

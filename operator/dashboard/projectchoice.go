@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -42,7 +41,6 @@ const otherProject = "other-project"
 var projectNames = naming{
 	none:    "%s is not a project.",
 	several: "%s names more than one project. Enter the id.",
-	many:    "Too many names contain %s. Enter the id of the project.",
 }
 
 // sentProject returns the id of the project in a form, or "". The name or id that was typed takes
@@ -60,15 +58,9 @@ func (a *operatorPages) sentProject(v *visit) (string, error) {
 		return p.ID, err
 	}
 
-	found, err := a.Fabric.Projects.Search(v.r.Context(), text, page.Query{Size: page.MaxSize})
+	ids, err := a.Fabric.Projects.Named(v.r.Context(), text)
 	if err != nil {
 		return "", err
 	}
-	var ids []string
-	for _, p := range found.Items {
-		if strings.EqualFold(p.Name, text) {
-			ids = append(ids, p.ID)
-		}
-	}
-	return projectNames.only(v, ids, found.Next != "", otherProject, text)
+	return projectNames.only(v, ids, false, otherProject, text)
 }

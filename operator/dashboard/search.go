@@ -140,15 +140,26 @@ func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
 	return g, nil
 }
 
+// maxProjectPages is the maximum number of pages in which findProjects looks. A page without results
+// covers several thousand projects.
+const maxProjectPages = 10
+
 // findProjects finds the operator's projects by a part of the name or by id.
 func (a *searchPages) findProjects(v *visit, query string) (hitGroup, error) {
-	found, err := a.searchProjects(v, query, page.Query{Size: maxProjects})
-	if err != nil {
-		return hitGroup{}, err
-	}
 	g := hitGroup{Title: "Projects"}
-	for _, p := range found.Items {
-		g.Hits = append(g.Hits, hit{Title: p.Name, URL: Prefix + "/projects/" + p.ID})
+	q := page.Query{Size: maxProjects}
+	for range maxProjectPages {
+		found, err := a.searchProjects(v, query, q)
+		if err != nil {
+			return hitGroup{}, err
+		}
+		for _, p := range found.Items {
+			g.Hits = append(g.Hits, hit{Title: p.Name, URL: Prefix + "/projects/" + p.ID})
+		}
+		if found.Next == "" || len(g.Hits) > maxHits {
+			break
+		}
+		q.From = found.Next
 	}
 	return g, nil
 }
