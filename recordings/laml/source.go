@@ -205,9 +205,9 @@ func (s Source) read(ctx context.Context, path string, to any) error {
 	return nil
 }
 
-// busyWaits are the waits before a request is repeated, unless a busy source asks for another wait.
+// busyWaits are the waits before a request is repeated, unless a busy source asks for a longer wait.
 // Together they last more than a minute, because many services limit the requests of a minute.
-var busyWaits = [...]time.Duration{
+var busyWaits = []time.Duration{
 	time.Second,
 	2 * time.Second,
 	5 * time.Second,
@@ -231,16 +231,17 @@ func (r *refusal) isBusy() bool {
 	return r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable
 }
 
-// wait returns how long to wait before the request is repeated. The header is a number of seconds or
-// a date (RFC 9110, section 10.2.3).
-func (r *refusal) wait(otherwise time.Duration) time.Duration {
-	asked := otherwise
-	if seconds, err := strconv.ParseUint(r.retryAfter, 10, 16); err == nil {
-		asked = time.Duration(seconds) * time.Second
+// wait returns how long to wait before the request is repeated, at least the given time. The header is
+// a number of seconds or a date (RFC 9110, section 10.2.3). The clocks may differ, so that the date is
+// already past here.
+func (r *refusal) wait(least time.Duration) time.Duration {
+	var asked time.Duration
+	if seconds, err := strconv.ParseUint(r.retryAfter, 10, 64); err == nil {
+		asked = time.Duration(min(seconds, uint64(longestBusyWait/time.Second))) * time.Second
 	} else if date, err := http.ParseTime(r.retryAfter); err == nil {
 		asked = time.Until(date)
 	}
-	return min(max(asked, 0), longestBusyWait)
+	return min(max(asked, least), longestBusyWait)
 }
 
 func (r *refusal) Error() string {

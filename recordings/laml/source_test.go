@@ -105,6 +105,7 @@ func TestSourceInACircle(t *testing.T) {
 // TestSourceBusy shows that a request is repeated while a service is busy, but not after other
 // errors.
 func TestSourceBusy(t *testing.T) {
+	laml.DoNotWait(t)
 	for status, want := range map[int]int64{429: 3, 503: 3, 403: 1, 500: 1} {
 		var requests atomic.Int64
 		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -128,6 +129,7 @@ func TestSourceBusy(t *testing.T) {
 
 // TestSourceAlwaysBusy shows that the requests to a service that stays busy end.
 func TestSourceAlwaysBusy(t *testing.T) {
+	laml.DoNotWait(t)
 	var requests atomic.Int64
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		requests.Add(1)
