@@ -158,13 +158,16 @@ func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 // drop ends a suspended request. Of several concurrent answers to a request, one succeeds, and the
 // others get errStale.
 func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
+	err := f.Requests.Drop(r.Context(), req)
+	if problem.IgnoreNotFound(err) != nil {
+		return err // the browser can still continue the request
+	}
 	f.forgetStart(w, r, req.ID)
 	f.cookies.EndFlow(w, r, req.ID)
-	err := f.Requests.Drop(r.Context(), req)
-	if errors.Is(err, problem.NotFound) {
+	if err != nil {
 		return errStale
 	}
-	return err
+	return nil
 }
 
 // resume returns the suspended request with this ID, and its client. If the request no longer

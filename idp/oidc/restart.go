@@ -119,6 +119,7 @@ func (pg *pages) restart(w http.ResponseWriter, r *http.Request, err error) bool
 	u.RawQuery = q.Encode()
 
 	pg.forgetStart(w, r, id)
+	pg.cookies.EndFlow(w, r, id)
 	seeOther(w, u.String())
 	return true
 }

@@ -36,6 +36,7 @@ func TestBeginAgain(t *testing.T) {
 	wantStatus(t, "the login that starts again", again, http.StatusOK)
 	wantText(t, "the login that starts again", again, `id="login-again"`, `value="grace@example.com"`)
 	wantNoText(t, "the login that starts again", again, "typed")
+	b.wantNoFlow("after the login has started again")
 
 	// The new request is answered once.
 	done := b.logIn(again, email, secret)
@@ -96,9 +97,17 @@ func TestTwoFirstTabs(t *testing.T) {
 		wantCode(t, "the "+tab+" tab", done)
 		wantParam(t, "the "+tab+" tab", done, "state", tab)
 	}
+	b.wantNoFlow("after both requests")
+}
+
+// wantNoFlow checks that the browser has no mark for a single request.
+func (b *browser) wantNoFlow(when string) {
+	b.w.t.Helper()
+	home, err := url.Parse(b.w.url)
+	must(b.w.t, err)
 	for _, cookie := range b.http.Jar.Cookies(home) {
 		if strings.HasPrefix(cookie.Name, "selvage-flow-") {
-			t.Errorf("after both requests, the browser still has the cookie %s", cookie.Name)
+			b.w.t.Errorf("%s, the browser still has the cookie %s", when, cookie.Name)
 		}
 	}
 }
