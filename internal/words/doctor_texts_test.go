@@ -103,9 +103,15 @@ func checkTexts(n *ast.CompositeLit) []ast.Expr {
 		return nil
 	}
 	var texts []ast.Expr
-	for _, value := range n.Elts[:2] {
+	for i, value := range n.Elts {
+		isText := i < 2
 		if pair, ok := value.(*ast.KeyValueExpr); ok {
+			field, _ := pair.Key.(*ast.Ident)
+			isText = field != nil && (field.Name == "group" || field.Name == "name")
 			value = pair.Value
+		}
+		if !isText {
+			continue
 		}
 		if _, ok := constant(value); !ok {
 			return nil
