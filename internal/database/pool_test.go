@@ -60,8 +60,11 @@ func TestPoolOpening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opening, most atomic.Int64
 		p := newPool(5, statementFor, func(context.Context) (*conn, error) {
-			most.Store(max(most.Load(), opening.Add(1)))
+			now := opening.Add(1)
 			defer opening.Add(-1)
+			for old := most.Load(); old < now; old = most.Load() {
+				most.CompareAndSwap(old, now)
+			}
 			time.Sleep(time.Millisecond)
 			return &conn{}, nil
 		})
