@@ -21,7 +21,8 @@ func (c *commands) importCommand() *cobra.Command {
 	cmd := cli.Command("import FILE…", "Create projects, people and apps from exports of selvage, Keycloak or Auth0",
 		c.with(c.importFiles))
 	cmd.Long = `Create what a file describes, and print the outcome of each record: created, exists or rejected. Things
-that exist are left unchanged, so an import can be repeated. A file named - is stdin.
+that exist are left unchanged, so an import can be repeated. Only phone numbers without a
+resource are assigned again. A file named - is stdin.
 
 Without --from, the file is one that selvage export wrote. Everything keeps its id.
 

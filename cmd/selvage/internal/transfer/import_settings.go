@@ -3,10 +3,12 @@ package transfer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -48,9 +50,13 @@ func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 
 	// An earlier import may have been interrupted before it assigned the number.
 	if o.Status == Exists && assigns && old.ResourceID == "" {
-		return o, assign()
+		err = assign()
 	}
-	return o, nil
+	if errors.Is(err, problem.NotFound) {
+		o.Note = "it is not assigned, because its resource does not exist"
+		return o, nil
+	}
+	return o, err
 }
 
 func (im *Importer) webhook(ctx context.Context, r *Webhook) (Outcome, error) {

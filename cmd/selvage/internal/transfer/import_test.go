@@ -13,7 +13,8 @@ import (
 
 // TestImportNumberAgain shows that a number whose resource does not exist yet is not created. If the
 // import is repeated once the resource exists, the resource gets the calls of the number. The same
-// applies if an import was interrupted after it had created the number.
+// applies if an import was interrupted after it had created the number. An existing number is not
+// rejected if its resource is gone.
 func TestImportNumberAgain(t *testing.T) {
 	t.Run("rejected", func(t *testing.T) { testImportNumberAgain(t, false) })
 	t.Run("interrupted", func(t *testing.T) { testImportNumberAgain(t, true) })
@@ -36,7 +37,7 @@ func testImportNumberAgain(t *testing.T, interrupted bool) {
 		ResourceID: uuid.NewString(),
 		Created:    time.Now(),
 	}
-	wantStatus := func(want transfer.Status) {
+	wantStatus := func(want transfer.Status) (note string) {
 		t.Helper()
 		o, err := im.Import(t.Context(), number)
 		if err != nil {
@@ -45,9 +46,11 @@ func testImportNumberAgain(t *testing.T, interrupted bool) {
 		if o.Status != want {
 			t.Errorf("the number is %s (%v), want %s", o.Status, o.Err, want)
 		}
+		return o.Note
 	}
 
 	wantStatus(transfer.Rejected)
+	missing := number.ResourceID
 	number.ResourceID = storetest.AddSubscriber(t, rows, project.ID, "ada", time.Now())
 	if interrupted {
 		err := f.PhoneNumbers.Import(t.Context(), fabric.PhoneNumber{
@@ -58,6 +61,13 @@ func testImportNumberAgain(t *testing.T, interrupted bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
+		ada := number.ResourceID
+		number.ResourceID = missing
+		if note := wantStatus(transfer.Exists); note == "" {
+			t.Error("there is no note about the missing resource")
+		}
+		number.ResourceID = ada
 	} else {
 		wantStatus(transfer.Created)
 	}
