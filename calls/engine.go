@@ -113,6 +113,10 @@ type Mixer interface {
 // A Media is the media of one leg. Its methods are safe for concurrent use; after Close
 // they do nothing.
 type Media interface {
+	// MoveTo changes the address of a gateway, which replaces Phone in its Terms. A gateway may answer
+	// at a different address than the one that was called first. MoveTo must be called before Accept.
+	MoveTo(phone netip.Addr)
+
 	// Accept takes the client's answer to the engine's offer.
 	Accept(answer string) error
 

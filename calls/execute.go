@@ -80,6 +80,9 @@ func (l *leg) answer(sdp string) error {
 		return nil // SDK 3.27.0 answers twice if it has connected twice
 	}
 	l.described = time.Now()
+	if s := l.client.Socket; s.Gateway {
+		l.media.MoveTo(s.Phone)
+	}
 	if err := l.media.Accept(sdp); err != nil {
 		l.hangUp(refusalOf(err))
 		return err

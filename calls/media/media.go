@@ -1,6 +1,7 @@
 package media
 
 import (
+	"net/netip"
 	"strconv"
 	"sync/atomic"
 
@@ -13,6 +14,19 @@ import (
 var kinds = []calls.Kind{calls.Audio, calls.Video}
 
 func itoa(n int) string { return strconv.Itoa(n) }
+
+// MoveTo implements calls.Media.
+func (l *leg) MoveTo(phone netip.Addr) {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	l.terms.Phone = phone
+	for _, s := range l.sections {
+		if s.live() {
+			s.transport.port.proved = phone
+			s.transport.port.phone.Store(&phone)
+		}
+	}
+}
 
 // Accept implements calls.Media.
 func (l *leg) Accept(answer string) error {

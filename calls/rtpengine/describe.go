@@ -177,7 +177,7 @@ func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 // the described address is used, unless it has a different address family, or is private, loopback
 // or unusable while the proved address is not.
 func (l *leg) remoteFor(described netip.Addr) netip.Addr {
-	proved := l.terms.Phone
+	proved := l.phone
 	switch {
 	case !l.terms.Gateway:
 		return proved

@@ -21,8 +21,9 @@ type leg struct {
 	// io guards the following fields up to tap, and keeps requests in order.
 	io sync.Mutex
 	negotiation
-	version uint64 // the version number in our descriptions
-	tap     *tap   // nil without a recording
+	version uint64     // the version number in our descriptions
+	tap     *tap       // nil without a recording
+	phone   netip.Addr // the phone's address
 
 	// Guarded by the engine's mu.
 	to, from map[calls.Kind]*leg
@@ -60,6 +61,7 @@ func (e *Engine) newLeg(d *daemon, w calls.Watcher, terms calls.Terms) *leg {
 		daemon:      d,
 		watcher:     w,
 		terms:       terms,
+		phone:       terms.Phone,
 		done:        make(chan struct{}),
 		negotiation: negotiation{session: rand.Text()},
 		to:          map[calls.Kind]*leg{},
@@ -140,6 +142,13 @@ func (l *leg) agreed() (live []sdp.Section) {
 		}
 	}
 	return live
+}
+
+// MoveTo implements calls.Media.
+func (l *leg) MoveTo(phone netip.Addr) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	l.phone = phone
 }
 
 // Accept implements calls.Media.

@@ -134,7 +134,7 @@ func (l *leg) mayComeFrom(a netip.Addr) bool {
 			return true
 		}
 	}
-	return a == l.terms.Phone
+	return a == l.phone
 }
 
 // A view is what rtpengine reports about a client's media.

@@ -32,6 +32,20 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// TestMoveTo shows which address a gateway's media may come from after the gateway has answered at another
+// of its addresses.
+func TestMoveTo(t *testing.T) {
+	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("198.51.100.1")
+	l := new(Engine).newLeg(nil, nil, calls.Terms{Phone: first, Gateway: true})
+	l.MoveTo(second)
+	if got := l.remoteFor(netip.MustParseAddr("10.0.0.1")); got != second {
+		t.Errorf("packets are exchanged with %v, want %v", got, second)
+	}
+	if l.mayComeFrom(first) || !l.mayComeFrom(second) {
+		t.Errorf("media may not come from %v only", second)
+	}
+}
+
 // A failing is a watcher that sends the errors of its media to errs.
 type failing struct {
 	calls.Watcher

@@ -3,13 +3,15 @@ package sip_test
 import (
 	"encoding/json"
 	"net"
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
 )
 
-// port returns the port of the phone's socket.
-func (p *phone) port() uint16 { return p.conn.LocalAddr().(*net.UDPAddr).AddrPort().Port() }
+// at returns the address of the phone's socket.
+func (p *phone) at() netip.AddrPort { return p.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
 
 // carriers returns two phones that act as the addresses of one gateway. SRV records name them. more
 // changes the gateway's fields.
@@ -17,7 +19,7 @@ func (w *world) carriers(more map[string]json.RawMessage) (first, second *phone)
 	w.t.Helper()
 	first = w.newPhone("carrier")
 	second = w.newPhone("carrier")
-	w.names.serve(w.t, first.port(), second.port())
+	w.names.serve(w.t, first.at(), second.at())
 	more["uri"] = quoted("trunk@isp.example")
 	w.newCarrier(more)
 	w.permit(fabric.OutboundOn, "+49")
@@ -63,6 +65,36 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// TestMediaAfterFailover shows that a gateway is heard if it takes a call at another address, even if
+// it describes its media with an address that cannot be used. Addresses that cannot reach the address in
+// the INVITE are not tried.
+func TestMediaAfterFailover(t *testing.T) {
+	w := newWorld(t)
+	first, remote, second := w.newPhone("carrier"), w.newPhone("carrier"), w.newPhone("carrier")
+	remote.conn = remote.from("127.0.3.2")
+	second.conn = second.from("127.0.0.2")
+	second.rtp = must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}))
+	t.Cleanup(func() { _ = second.rtp.Close() })
+	w.names.serve(t, first.at(), remote.at(), second.at())
+	w.newCarrier(map[string]json.RawMessage{"uri": quoted("trunk@isp.example")})
+	w.permit(fabric.OutboundOn, "+49")
+
+	alice := w.newPhone("alice")
+	alice.dial("+4930123456")
+	first.reply(first.expect("INVITE"), "503 Service Unavailable", "")
+	invite := second.expect("INVITE")
+	if m := remote.next(silence); m != "" {
+		t.Errorf("an address that cannot reach the server got\n%s\nwant nothing", m)
+	}
+	described := strings.Replace(second.offer("sendrecv"), "c=IN IP4 127.0.0.1", "c=IN IP6 2001:db8::1", 1)
+	second.respond(invite, "200 OK", described)
+	second.expect("ACK")
+	answered := alice.expect("200")
+	alice.acks(answered, alice.seq)
+	hear(t, alice, alice.mediaOf(answered), second, "hello carrier")
+	hear(t, second, second.mediaOf(invite), alice, "hello alice")
+}
+
 // TestFailoverOfConnection shows that a call goes to the next address of a gateway if the first address
 // refuses the connection.
 func TestFailoverOfConnection(t *testing.T) {
@@ -71,8 +103,8 @@ func TestFailoverOfConnection(t *testing.T) {
 	t.Cleanup(func() { _ = carrier.Close() })
 	closed := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	_ = closed.Close()
-	port := func(l net.Listener) uint16 { return l.Addr().(*net.TCPAddr).AddrPort().Port() }
-	w.names.serve(t, port(closed), port(carrier))
+	at := func(l net.Listener) netip.AddrPort { return l.Addr().(*net.TCPAddr).AddrPort() }
+	w.names.serve(t, at(closed), at(carrier))
 	w.newCarrier(map[string]json.RawMessage{"uri": quoted("trunk@isp.example"), "transport": quoted("tcp")})
 	w.permit(fabric.OutboundOn, "+49")
 	w.newPhone("alice").dial("+4930123456")
@@ -93,6 +125,9 @@ func TestFailoverOfRegistration(t *testing.T) {
 	w.server.RenewRegistrations()
 	w.readGateways(w.server)
 	second.expect("REGISTER")
+	if m := first.next(silence); m != "" {
+		t.Errorf("before its turn, the first address got\n%s\nwant nothing", m)
+	}
 	w.server.TimeOutRequests()
 	first.reply(first.expect("REGISTER"), "503 Service Unavailable", "")
 	eventually(t, "the failure to be noted", func() bool { return w.server.PendingRegistrations() == 0 })

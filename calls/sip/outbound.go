@@ -191,7 +191,11 @@ func (d *dialog) accept(r *sip.Response) {
 	}
 	// An answer without SDP is refused.
 	answer := calls.Command{Op: calls.Answer, SDP: string(r.Body())}
-	if _, err := d.do(answer); err != nil && d.finish() {
+	client := d.client
+	if d.gateway != nil { // it may not be at its first address
+		client.Socket.Phone = d.path().source()
+	}
+	if _, err := d.doAs(client, answer); err != nil && d.finish() {
 		d.bye(calls.Incompatible)
 		d.hangUp(calls.Fail, calls.Incompatible)
 	}

@@ -193,7 +193,7 @@ func (s registrar) enroll(g fabric.Gateway, former *enrollment) *enrollment {
 func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	f, err := trunks(s).reachOther(ctx, g, s.registeredPath(r), &r.tried)
+	f, err := trunks(s).reachOther(ctx, g, preference{first: s.registeredTo(r)}, &r.tried)
 	if err != nil {
 		if !errors.Is(err, errNoOther) {
 			s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)
@@ -207,14 +207,15 @@ func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enro
 	s.sendRegister(g, r, f, nil)
 }
 
-// registeredPath returns the path of a registration, or the zero flow if there is none.
-func (s registrar) registeredPath(r *enrollment) flow {
+// registeredTo returns the address of the gateway to which a registration leads, or the zero address if
+// there is no registration.
+func (s registrar) registeredTo(r *enrollment) netip.AddrPort {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !time.Now().Before(r.until) {
-		return flow{}
+		return netip.AddrPort{}
 	}
-	return r.path
+	return r.path.remote
 }
 
 // sendRegister sends a REGISTER to a gateway. authorization may be nil.

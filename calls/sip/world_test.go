@@ -34,6 +34,10 @@ const (
 	silence  = 300 * time.Millisecond // how long tests wait for a message that must not arrive
 )
 
+// remoteNetwork is a network whose phones cannot reach the server at the address in its descriptions of
+// media.
+var remoteNetwork = netip.MustParsePrefix("127.0.3.0/24")
+
 // A world is a server for phones, with everything that the server needs.
 type world struct {
 	t       *testing.T
@@ -138,6 +142,12 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	secure := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	w.tls = secure.Addr().String()
 	rates := limit.Rates{limit.SIPPerUser: limit.Of(4, time.Hour), limit.SIPPerNetwork: limit.Of(6, time.Hour)}
+	addressFor := func(phone netip.Addr) netip.Addr {
+		if remoteNetwork.Contains(phone) {
+			return remoteNetwork.Addr()
+		}
+		return engine.AddressFor(phone)
+	}
 	w.server = sip.New(sip.Config{
 		UDP:        udp,
 		TCP:        w.streams,
@@ -147,7 +157,7 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 		Node:       "node",
 		Alone:      true,
 		Limits:     limit.New(sessions, rates),
-		AddressFor: engine.AddressFor,
+		AddressFor: addressFor,
 		Log:        log,
 		Roots:      trusted(),
 		Resolver:   &net.Resolver{PreferGo: true, Dial: w.names.dial},

@@ -3,7 +3,9 @@ package sip_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"testing"
 
@@ -23,9 +25,8 @@ func (z *zone) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
 }
 
-// serve starts a DNS server. All names have the address 127.0.0.1, and an SRV record for each port, the
-// preferred one first.
-func (z *zone) serve(t *testing.T, ports ...uint16) {
+// serve starts a DNS server. All names have an SRV record for each address, the preferred one first.
+func (z *zone) serve(t *testing.T, hosts ...netip.AddrPort) {
 	t.Helper()
 	conn := must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	t.Cleanup(func() { _ = conn.Close() })
@@ -36,7 +37,7 @@ func (z *zone) serve(t *testing.T, ports ...uint16) {
 			if err != nil {
 				return // the test has ended
 			}
-			if reply := answerTo(b[:n], ports); reply != nil {
+			if reply := answerTo(b[:n], hosts); reply != nil {
 				_, _ = conn.WriteTo(reply, from) // if this fails, the resolver repeats its query
 			}
 		}
@@ -44,8 +45,11 @@ func (z *zone) serve(t *testing.T, ports ...uint16) {
 	z.server.Store(conn)
 }
 
+// hostName is the format of the host names in SRV records.
+const hostName = "sip%d.isp.example."
+
 // answerTo returns the response to a query.
-func answerTo(query []byte, ports []uint16) []byte {
+func answerTo(query []byte, hosts []netip.AddrPort) []byte {
 	var m dnsmessage.Message
 	if m.Unpack(query) != nil || len(m.Questions) != 1 {
 		return nil
@@ -56,13 +60,17 @@ func answerTo(query []byte, ports []uint16) []byte {
 	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
 	switch q.Type {
 	case dnsmessage.TypeA:
-		m.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
+		var i int
+		if _, err := fmt.Sscanf(q.Name.String(), hostName, &i); err == nil && i < len(hosts) {
+			record := &dnsmessage.AResource{A: hosts[i].Addr().As4()}
+			m.Answers = []dnsmessage.Resource{{Header: head, Body: record}}
+		}
 	case dnsmessage.TypeSRV:
-		for i, port := range ports {
+		for i, host := range hosts {
 			record := &dnsmessage.SRVResource{
 				Priority: uint16(i),
-				Port:     port,
-				Target:   dnsmessage.MustNewName("sip.isp.example."),
+				Port:     host.Port(),
+				Target:   dnsmessage.MustNewName(fmt.Sprintf(hostName, i)),
 			}
 			m.Answers = append(m.Answers, dnsmessage.Resource{Header: head, Body: record})
 		}
