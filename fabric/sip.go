@@ -132,8 +132,11 @@ func (a SIPAddress) Limited() (limited bool) {
 // Accepts reports whether calls to the address may come from a network address.
 func (a SIPAddress) Accepts(from netip.Addr) bool {
 	return !a.Limited() ||
-		slices.ContainsFunc(networksOf(a.Fields), func(n netip.Prefix) bool { return n.Contains(from) })
+		slices.ContainsFunc(a.Networks(), func(n netip.Prefix) bool { return n.Contains(from) })
 }
+
+// Networks returns the networks in ip_auth.
+func (a SIPAddress) Networks() []netip.Prefix { return networksOf(a.Fields) }
 
 // handlerField is the member that holds the id of the resource that receives the calls.
 const handlerField = "calling_handler_resource_id"

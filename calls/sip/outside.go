@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -34,7 +35,7 @@ type caller struct {
 
 	// For calls to a SIP address.
 	provedPassword bool
-	fromNetwork    bool   // the SIP address accepts only calls from certain networks
+	fromNetwork    bool   // the call comes from a small network of the SIP address
 	wrongFor       string // the id of the SIP address for which the password was wrong, or ""
 }
 
@@ -264,10 +265,17 @@ func (s outsiders) callerOfSIPAddress(ctx context.Context, r *sip.Request, f flo
 	}
 	c := s.newCaller(f, to, a.ID, from)
 	c.provedPassword = hasPassword
-	c.fromNetwork = a.Limited()
+	c.fromNetwork = a.Limited() && isInSmall(a.Networks(), f.source())
 	c.client.Socket.Claimed = !hasPassword && f.udp != nil
 	c.client.Socket.SRTP = srtpOf(a.Encrypted(), a.Ciphers())
 	return c, true, nil
+}
+
+// isInSmall reports whether an address is in one of the networks that a single customer may own.
+func isInSmall(networks []netip.Prefix, from netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool {
+		return n.Contains(from) && n.Bits() >= limit.RangeOf(from).Bits()
+	})
 }
 
 // A passwordResult says what a request proves about a password.

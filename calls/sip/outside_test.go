@@ -278,16 +278,26 @@ func TestFloodOfPings(t *testing.T) {
 }
 
 // TestConnectionsOfKnownNetwork shows that callers of a SIP address from its networks may keep more
-// connections than strangers. Some telephone systems use one connection for each call.
+// connections than strangers. Some telephone systems use one connection for each call. In a large network,
+// anyone may be a stranger.
 func TestConnectionsOfKnownNetwork(t *testing.T) {
-	w := newWorld(t)
-	w.newPhone("bob").register()
-	w.newSIPAddress(map[string]json.RawMessage{
-		"ip_auth_enabled": json.RawMessage(`true`),
-		"ip_auth":         json.RawMessage(`["127.0.0.1"]`),
-	})
-	w.server.FillGuests(netip.MustParseAddr("127.0.0.1"))
-	p := w.newPhone("mallory").overTCP()
-	p.send(p.write(p.toSupport(), ""))
-	p.expect("100")
+	for networks, want := range map[string]string{
+		`["127.0.0.0/8", "127.0.0.1"]`:  "100",
+		`["127.0.0.0/24"]`:              "100",
+		`["127.0.0.0/23", "127.0.1.1"]`: "503",
+		`["0.0.0.0/0"]`:                 "503",
+	} {
+		t.Run(networks, func(t *testing.T) {
+			w := newWorld(t)
+			w.newPhone("bob").register()
+			w.newSIPAddress(map[string]json.RawMessage{
+				"ip_auth_enabled": json.RawMessage(`true`),
+				"ip_auth":         json.RawMessage(networks),
+			})
+			w.server.FillGuests(netip.MustParseAddr("127.0.0.1"))
+			p := w.newPhone("mallory").overTCP()
+			p.send(p.write(p.toSupport(), ""))
+			p.expect(want)
+		})
+	}
 }
