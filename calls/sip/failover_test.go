@@ -136,3 +136,23 @@ func TestFailoverOfRegistration(t *testing.T) {
 	second.reply(second.registers("0"), "200 OK", "")
 	wait()
 }
+
+// TestRefusedRenewal shows that a registration moves to another address of the gateway if its address
+// refuses to renew it.
+func TestRefusedRenewal(t *testing.T) {
+	w := newWorld(t)
+	first, second := w.carriers(map[string]json.RawMessage{"register": json.RawMessage("true")})
+	w.readGateways(w.server)
+	first.reply(first.expect("REGISTER"), "503 Service Unavailable", "")
+	second.accepts(w.server, second.expect("REGISTER"))
+
+	w.server.RenewRegistrations()
+	w.readGateways(w.server)
+	second.reply(second.expect("REGISTER"), "403 Forbidden", "")
+	eventually(t, "the refusal to be noted", func() bool { return w.server.PendingRegistrations() == 0 })
+	w.server.RenewRegistrations()
+	w.readGateways(w.server)
+	if got := first.expect("REGISTER").header("CSeq")[0]; got != "4 REGISTER" { // if second were asked again, 5
+		t.Errorf("after the refusal, the other address got the CSeq %s, want 4 REGISTER", got)
+	}
+}

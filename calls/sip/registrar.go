@@ -44,6 +44,7 @@ type enrollment struct {
 	user        string    // the user in our Contact header; only the gateway knows it
 	next        time.Time // when to register again
 	until       time.Time // when the registration expires; zero without a registration
+	refused     bool      // the gateway has refused a REGISTER since the last success
 	pending     bool
 	tried       []netip.AddrPort // the addresses that the pending registration has tried
 	attempt     flow             // the path of its latest REGISTER; zero without one
@@ -208,11 +209,11 @@ func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enro
 }
 
 // registeredTo returns the address of the gateway to which a registration leads, or the zero address if
-// there is no registration.
+// there is no registration or the gateway refuses to renew it.
 func (s registrar) registeredTo(r *enrollment) netip.AddrPort {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !time.Now().Before(r.until) {
+	if r.refused || !time.Now().Before(r.until) {
 		return netip.AddrPort{}
 	}
 	return r.path.remote
@@ -284,6 +285,9 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 		s.reachRegistrar(context.Background(), g, reg)
 		return
 	}
+	s.mu.Lock()
+	reg.refused = true
+	s.mu.Unlock()
 	s.registered(reg, f, 0)
 }
 
@@ -324,6 +328,7 @@ func (s registrar) registered(reg *enrollment, f flow, lasts time.Duration) {
 		return
 	}
 	reg.path = f
+	reg.refused = false
 	reg.until = now.Add(lasts)
 	reg.next = now.Add(max(lasts/2, gatewaysEvery))
 }
