@@ -14,6 +14,9 @@ import (
 // maxTargets is the maximum number of a gateway's addresses that are tried for a call or a registration.
 const maxTargets = 3
 
+// maxAddresses is the maximum number of a gateway's addresses among which a preferred one is searched.
+const maxAddresses = 16
+
 // errNoOther is the error of a gateway all of whose addresses were tried.
 var errNoOther = errors.New("the gateway has no other address")
 
@@ -34,7 +37,11 @@ func (s trunks) reachOther(
 	if len(*tried) >= maxTargets {
 		return flow{}, errNoOther
 	}
-	addresses, err := s.resolve(ctx, g, maxTargets)
+	most := maxTargets
+	if p.first.IsValid() {
+		most = maxAddresses
+	}
+	addresses, err := s.resolve(ctx, g, most)
 	if err != nil {
 		return flow{}, err
 	}

@@ -156,3 +156,31 @@ func TestRefusedRenewal(t *testing.T) {
 		t.Errorf("after the refusal, the other address got the CSeq %s, want 4 REGISTER", got)
 	}
 }
+
+// registersAlone returns a gateway with a registration at its only address, and the gateway's id.
+func (w *world) registersAlone() (*phone, string) {
+	w.t.Helper()
+	p, id := w.newCarrier(map[string]json.RawMessage{
+		"uri":      quoted("trunk@isp.example"),
+		"register": json.RawMessage("true"),
+	})
+	w.names.serve(w.t, p.at())
+	w.readGateways(w.server)
+	p.accepts(w.server, p.expect("REGISTER"))
+	return p, id
+}
+
+// TestRenewalAmongMany shows that a registration is renewed at its address even if the gateway now
+// prefers more other addresses than the server tries.
+func TestRenewalAmongMany(t *testing.T) {
+	w := newWorld(t)
+	registered, _ := w.registersAlone()
+	hosts := []netip.AddrPort{}
+	for range 4 {
+		hosts = append(hosts, w.newPhone("carrier").at())
+	}
+	w.names.serve(t, append(hosts, registered.at())...)
+	w.server.RenewRegistrations()
+	w.readGateways(w.server)
+	registered.expect("REGISTER")
+}

@@ -79,7 +79,7 @@ func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) (all []
 // lookUp is resolve for a host name.
 func (s trunks) lookUp(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
 	hosts := s.hostsOf(ctx, g)
-	for _, h := range hosts[:min(len(hosts), maxTargets)] {
+	for _, h := range hosts[:min(len(hosts), max(most, maxTargets))] {
 		if len(all) >= most {
 			break
 		}
