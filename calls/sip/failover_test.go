@@ -184,3 +184,17 @@ func TestRenewalAmongMany(t *testing.T) {
 	w.readGateways(w.server)
 	registered.expect("REGISTER")
 }
+
+// TestRegistrationOfRenamedGateway shows that the server remains registered at the same address if a
+// gateway is changed.
+func TestRegistrationOfRenamedGateway(t *testing.T) {
+	w := newWorld(t)
+	registered, id := w.registersAlone()
+	w.names.serve(t, w.newPhone("carrier").at(), registered.at())
+	w.changeGateway(id, map[string]json.RawMessage{"name": quoted("Renamed")})
+	w.readGateways(w.server)
+	registered.expect("REGISTER")
+	if n := w.server.Stats().Gateways; n != 1 {
+		t.Errorf("after the change, the server is registered at %d gateways, want 1", n)
+	}
+}

@@ -166,8 +166,8 @@ func (s registrar) registerAt(ctx context.Context, g fabric.Gateway, waiting map
 }
 
 // enroll returns a new enrollment at a gateway. former is the enrollment before the gateway was changed,
-// or nil. If the registration continues, the new enrollment has the same Contact, so that the gateway
-// does not send each call twice. The caller holds mu.
+// or nil. If the registration continues, the new enrollment takes it over. It has the same Contact, so
+// that the gateway does not send each call twice. The caller holds mu.
 func (s registrar) enroll(g fabric.Gateway, former *enrollment) *enrollment {
 	r := &enrollment{
 		gateway: g,
@@ -182,7 +182,7 @@ func (s registrar) enroll(g fabric.Gateway, former *enrollment) *enrollment {
 	isSame := addressOfGateway(g) == addressOfGateway(former.gateway) && g.Username == former.gateway.Username &&
 		g.Transport == former.gateway.Transport
 	if isSame {
-		r.user = former.user
+		r.user, r.path, r.until = former.user, former.path, former.until
 		return r
 	}
 	s.endSoon(former)
