@@ -51,14 +51,31 @@ func TestInvitedAgain(t *testing.T) {
 }
 
 // TestAnsweredAfterReconnecting shows that a client that answers as soon as it has reconnected does not
-// get the invitation again. The client has accepted the call before, and would offer it once more.
+// get the invitation again. The client has accepted the call before, and would offer it once more. A
+// client that reconnects twice gets the invitation once.
 func TestAnsweredAfterReconnecting(t *testing.T) {
 	m := newMeeting(t)
-	p := m.ring("ada", "bob")
-	p.callee.reconnect(m.calls, "node")
-	p.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
-	m.wasSent(p.callee, calls.Joined, 1)
-	m.wasSent(p.callee, calls.Invited, 0)
+	answered, twice, last := m.ring("ada", "bob"), m.ring("cleo", "dan"), m.ring("eve", "fay")
+	answered.callee.reconnect(m.calls, "node")
+	answered.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
+	m.wasSent(answered.callee, calls.Joined, 1)
+	twice.callee.reconnect(m.calls, "node")
+	twice.catchUp()
+	twice.callee.reconnect(m.calls, "node")
+	last.callee.reconnect(m.calls, "node")
+
+	last.callee.rings() // its invitation is due after those of the others
+	twice.callee.rings()
+	answered.catchUp()
+	twice.catchUp()
+	m.wasSent(answered.callee, calls.Invited, 0)
+	m.wasSent(twice.callee, calls.Invited, 1)
+}
+
+// catchUp waits until the call has done what was requested before.
+func (p pair) catchUp() {
+	p.caller.t.Helper()
+	p.caller.do(calls.Command{Op: calls.Hold})
 }
 
 // reconnect replaces the socket of the client by a new one on a node.
