@@ -79,7 +79,7 @@ func (e *erasure) eraseNames(ctx context.Context) error {
 	}
 
 	res, err = e.tx.Exec(ctx, `UPDATE deleted_names SET name = '', kind = ''
-		WHERE project_id = $1 AND LOWER(name) = LOWER($2)`, e.projectID, e.email)
+		WHERE project_id = $1 AND LOWER(name) = $2`, e.projectID, lower(e.email))
 	cleared, err := countChanged(res, err, "names")
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *Subscribers) FindDeletedName(ctx context.Context, projectID, id string)
 // ignoring the case of A to Z. It returns at most limit ids.
 func (s *Subscribers) FindDeletedNamed(ctx context.Context, projectID, name string, limit int) ([]string, error) {
 	return gather(ctx, s.read(), "finding deleted subscribers", scanID, `SELECT id FROM deleted_names
-		WHERE project_id = $1 AND LOWER(name) = LOWER($2) AND name <> '' ORDER BY id LIMIT $3`, projectID, name, limit)
+		WHERE project_id = $1 AND LOWER(name) = $2 AND name <> '' ORDER BY id LIMIT $3`, projectID, lower(name), limit)
 }
 
 // ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.

@@ -58,7 +58,7 @@ func (s *Projects) FindProject(ctx context.Context, id string) (fabric.Project, 
 // ProjectsNamed returns the ids of up to two projects with this name, ignoring the case of A to Z.
 func (s *Projects) ProjectsNamed(ctx context.Context, name string) ([]string, error) {
 	return gather(ctx, s.read(), "finding projects", scanID,
-		`SELECT id FROM projects WHERE LOWER(name) = LOWER($1) ORDER BY id LIMIT 2`, name)
+		`SELECT id FROM projects WHERE LOWER(name) = $1 ORDER BY id LIMIT 2`, lower(name))
 }
 
 // ListProjects returns a page of the projects whose name contains each word of text, ignoring the case of

@@ -11,6 +11,24 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
+// TestProjectsNamed shows that a name is found if only the case of A to Z differs, also if the name has
+// other letters.
+func TestProjectsNamed(t *testing.T) { store.EachDatabase(t, testProjectsNamed) }
+
+func testProjectsNamed(t *testing.T, c store.Config) {
+	rows, p := fabricRows(t, c)
+	name := "Ärzte und Ämter"
+	if _, err := rows.UpdateProject(t.Context(), p.ID, fabric.ProjectChange{Name: &name}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]int{name: 1, "ÄRZTE UND ÄMTER": 1, "Ärzte": 0} {
+		ids, err := rows.ProjectsNamed(t.Context(), typed)
+		if err != nil || len(ids) != want {
+			t.Errorf("projects named %q: %q, %v, want %d", typed, ids, err, want)
+		}
+	}
+}
+
 func TestDeleteProjectTakesAll(t *testing.T) { store.EachDatabase(t, testDeleteProjectTakesAll) }
 
 func testDeleteProjectTakesAll(t *testing.T, c store.Config) {
