@@ -79,14 +79,17 @@ type projectRows struct {
 // may have many rows of other tables.
 const emptyBatch = 100
 
-// emptyProject revokes the tokens of a project and deletes most of its rows, except recordings on hold.
+// emptyProject revokes the tokens that are issued within deleteFor, and all earlier ones. Then it deletes
+// most rows of the project, except recordings on hold.
 // If any recording is on hold before the first deletion, it does nothing.
 func (s *Projects) emptyProject(ctx context.Context, r revocation.Revocation) error {
 	err := s.change(ctx, audit.Of("project.deletion_begun", r.ID, "project", r.ID), func(t tx) error {
 		if err := t.recordings().lockUnheld(ctx, r.ID); err != nil {
 			return err
 		}
-		return t.revoke(ctx, s.ending(r))
+		begun := r
+		begun.Until = s.now().Add(deleteFor) // the project must be usable again if its deletion fails
+		return t.revoke(ctx, s.ending(begun))
 	})
 	if err != nil {
 		return err

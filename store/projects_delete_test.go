@@ -32,7 +32,8 @@ func addSubscribers(t *testing.T, c Config, s *Store, n int) factor.Owner {
 }
 
 // TestDeleteLargeProject shows that a project is deleted even if the server cancels the statement,
-// because it takes too long, and even if the request ends meanwhile. A trigger takes the place of the server's timeout.
+// because it takes too long, and even if the request ends meanwhile. A trigger takes the place of the
+// server's timeout.
 func TestDeleteLargeProject(t *testing.T) {
 	c := Config{URL: preparedServer(t), Audit: auditKey(t)}
 	s, _, _ := grantRows(t, c)
@@ -69,10 +70,12 @@ func TestDeleteLargeProject(t *testing.T) {
 
 // endOfP returns the revocation with which the project p is deleted.
 func endOfP() revocation.Revocation {
-	return revocation.Revocation{Kind: revocation.Project, ID: "p", Expires: time.Now().Add(time.Hour)}
+	end := time.Now().Add(24 * time.Hour)
+	return revocation.Revocation{Kind: revocation.Project, ID: "p", Until: end, Expires: end}
 }
 
-// endedProjects returns the ids of the projects whose tokens are revoked.
+// endedProjects returns the ids of the projects whose tokens are revoked. It checks that none is revoked
+// for much longer than deleteFor.
 func endedProjects(t *testing.T, s *Store) (ids []string) {
 	t.Helper()
 	found, _, err := s.RevocationsSince(t.Context(), 0)
@@ -80,8 +83,12 @@ func endedProjects(t *testing.T, s *Store) (ids []string) {
 		t.Fatal(err)
 	}
 	for _, r := range found {
-		if r.Kind == revocation.Project {
-			ids = append(ids, r.ID)
+		if r.Kind != revocation.Project {
+			continue
+		}
+		ids = append(ids, r.ID)
+		if latest := time.Now().Add(2 * deleteFor); r.Until.After(latest) {
+			t.Errorf("the tokens of %s are revoked until %s, want before %s", r.ID, r.Until, latest)
 		}
 	}
 	return ids
