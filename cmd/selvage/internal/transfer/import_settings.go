@@ -19,8 +19,18 @@ func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 		old, err = numbers.Find(ctx, r.ProjectID, r.ID)
 		return err
 	}
+	findResource := func() error {
+		_, err := im.Fabric.Resources.FindThing(ctx, r.ProjectID, r.ResourceID)
+		return err
+	}
 	assign := func() error {
+		if err := findResource(); err != nil {
+			return err
+		}
 		_, err := im.Fabric.Routes.AssignPhone(ctx, r.ProjectID, r.ResourceID, r.ID, "calling")
+		if errors.Is(err, problem.NotFound) {
+			return nil // the number is assigned, but a disabled subscriber has no address to return
+		}
 		return err
 	}
 
@@ -28,8 +38,7 @@ func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
 	o := Outcome{Kind: kindNumber, ID: r.ID, Name: r.Number}
 	o, err := im.create(ctx, o, r.ProjectID, find, func() error {
 		if assigns { // a rejected number must not exist, so that the import can be repeated
-			_, err := im.Fabric.Resources.FindThing(ctx, r.ProjectID, r.ResourceID)
-			if err != nil {
+			if err := findResource(); err != nil {
 				return err
 			}
 		}
