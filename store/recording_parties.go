@@ -14,7 +14,8 @@ import (
 // search combines.
 const maxNumbers = 30
 
-// A party holds values for two columns. A recording matches if a column has one of its values.
+// A party holds values for two columns. A recording matches if either column has one of
+// the values.
 type party struct {
 	from, to string // names of the columns
 	values   []string
@@ -47,7 +48,8 @@ func (s *Recordings) partyOf(ctx context.Context, f recordings.Filter) (party, e
 // is omitted after a country code.
 var separators = []string{"(0)", " ", "-", ".", "(", ")"}
 
-// plain returns the expression of an index: an address without separators.
+// plain returns the SQL expression for the address in a column without its separators. There are
+// indexes on these expressions.
 func plain(column string) string {
 	for _, s := range separators {
 		column = "REPLACE(" + column + ", '" + s + "', '')"
@@ -58,22 +60,22 @@ func plain(column string) string {
 // addressesBeginning returns the addresses of the project's recordings that begin with a text. Both
 // are compared without separators. A number is also found without its plus, or with 00 instead.
 func (s *Recordings) addressesBeginning(ctx context.Context, projectID, text string) ([]string, error) {
-	found := []string{text} // a party without values would match everything
+	bare := text
 	for _, s := range separators {
-		text = strings.ReplaceAll(text, s, "")
+		bare = strings.ReplaceAll(bare, s, "")
 	}
-	if text == "" {
-		return found, nil
+	if bare == "" {
+		return []string{text}, nil // a party without values would match everything
 	}
-	found[0] = text
 
-	begins := []string{text}
-	if digits := recordings.Digits(text); digits != "" {
+	begins := []string{bare}
+	if digits := recordings.Digits(bare); digits != "" {
 		begins = append(begins, "+"+digits, digits, "00"+digits)
 		slices.Sort(begins)
 		begins = slices.Compact(begins)
 	}
 
+	var found []string
 	for _, begin := range begins {
 		for _, column := range []string{plain("from_address"), plain("to_address")} {
 			some, err := gather(ctx, s.read(), "finding addresses", scanID, valuesBeginning(column),
@@ -89,7 +91,10 @@ func (s *Recordings) addressesBeginning(ctx context.Context, projectID, text str
 	found = slices.Compact(found)
 	if len(found) > maxNumbers {
 		return nil, problem.BadParam("Party",
-			"more than %d numbers begin with these digits: enter more of them", maxNumbers)
+			"more than %d addresses begin with this text: enter more of it", maxNumbers)
+	}
+	if !slices.Contains(found, bare) {
+		found = append(found, bare) // a party without values would match everything
 	}
 	return found, nil
 }
@@ -119,7 +124,7 @@ func (s *Recordings) tailsOf(ctx context.Context, f recordings.Filter) ([]string
 			"more than %d numbers end in these digits: enter more of them", maxNumbers)
 	}
 	if !slices.Contains(found, tail) {
-		found = append(found, tail) // without tails, the party is an address
+		found = append(found, tail) // a number has at least one tail, or partyOf would take it for an address
 	}
 	return append(found, recordings.NationalTails(tail)...), nil
 }
@@ -136,8 +141,9 @@ func valuesBeginning(column string) string {
 		SELECT value FROM t WHERE value IS NOT NULL LIMIT $4`, "{column}", column)
 }
 
-// parties returns alternative conditions for rows of calls from or to a party, and the part of each
-// condition that its index decides. No row meets two of the conditions.
+// parties returns alternative conditions that together match the rows of calls from or to a party.
+// indexed contains, for each condition, the part that an index can evaluate. A row satisfies at most
+// one of the conditions.
 func (w *where) parties(who party) (ways, indexed []string) {
 	var names []string
 	for _, value := range who.values {

@@ -250,7 +250,7 @@ var faults = []string{
 	"has an address to which requests are not allowed.",
 	"must not have a number as its host; write an IP address as four numbers.",
 	"More than %d numbers end in these digits: enter more of them.",
-	"More than %d numbers begin with these digits: enter more of them.",
+	"More than %d addresses begin with this text: enter more of it.",
 	"You can save at most %d filters: remove one first.", "Another filter already has this name.",
 }
 
