@@ -24,7 +24,7 @@ type Forwarding struct {
 	RingSeconds int    `json:"ring_seconds,omitempty"` // 0 means DefaultRingSeconds
 }
 
-// The values of RingSeconds.
+// The limits and the default of RingSeconds.
 const (
 	LeastRingSeconds   = 5
 	MostRingSeconds    = 60
@@ -135,7 +135,8 @@ func (in ForwardingInput) change(f Forwarding) ForwardingInput {
 	return f.ChangeTo(to)
 }
 
-// ChangeTo returns the fields of to that differ from f.
+// ChangeTo returns the input that changes f into another forwarding. It has only the fields that
+// differ.
 func (f Forwarding) ChangeTo(to Forwarding) (c ForwardingInput) {
 	if to.Busy != f.Busy {
 		c.Busy = &to.Busy

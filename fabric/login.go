@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Logins lists and ends the logins of subscribers and their consents.
+// Logins lists and ends subscribers' logins, and lists and revokes their consents.
 type Logins struct {
 	*core
 	store       LoginStore

@@ -150,7 +150,9 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 		if _, logged := s.damages.LoadOrStore(err.Error(), true); !logged {
 			s.log.Error("opening the password of a phone", "error", err)
 		}
-		if len(accounts) == 0 { // the phone may have the right password, so do not count it as wrong
+		// The phone may have the right password, so do not count it as wrong. But count it if accounts of
+		// other projects have the same username, because their passwords must not be guessed.
+		if len(accounts) == 0 {
 			return fabric.SIPAccount{}, err
 		}
 	}

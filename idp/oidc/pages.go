@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// pages holds what all parts that show pages share.
+// pages holds the state that all handlers of pages share.
 type pages struct {
 	*core
 	origin   string // origin of authURL
@@ -112,11 +112,11 @@ func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page,
 	o.View = pg.view(r)
 	switch p := p.(type) {
 	case templates.AccountPage:
-		o.View.Back = "" // the page has its own form, which also changes the language of the account
+		o.View.Back = "" // the page has another form for the language, which also changes the account's language
 	case templates.RecoveryCodes:
 		o.View.Back = "" // the codes are shown only once
 	case templates.Return:
-		o.View.Back = "" // the fields of its form are for the app
+		o.View.Back = "" // the page cannot be loaded again: it contains the response to the app
 	case templates.NewPassword:
 		o.View.Back = linkAt(r, p.Token)
 		pg.cookies.Flow(w, r) // sets a cookie by which clickedOnce recognizes the browser

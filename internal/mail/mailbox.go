@@ -60,7 +60,7 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	now := b.Now()
 	key := session.Key{Kind: boxKind, ID: session.Digest(m.ID + now.String())}
 	if err := b.save(ctx, key, m); err != nil {
-		return fmt.Errorf("storing mail: %w", err)
+		return fmt.Errorf("storing email: %w", err)
 	}
 	item := Item{
 		ID:      m.ID,
@@ -92,7 +92,7 @@ func (b *Box) addToIndex(ctx context.Context, item Item) error {
 			return err
 		}
 	}
-	return errors.New("storing mail: every attempt conflicted with a concurrent change")
+	return errors.New("storing email: every attempt conflicted with a concurrent change")
 }
 
 // tryAddToIndex is one attempt of addToIndex. The error is problem.Conflict if the index has
@@ -153,7 +153,7 @@ func (b *Box) encode(key session.Key, v any) (stored []byte, err error) {
 func (b *Box) decode(key session.Key, stored []byte, v any) error {
 	text, err := b.Open(sealName(key), string(stored))
 	if err != nil {
-		return fmt.Errorf("reading mail: %w", err)
+		return fmt.Errorf("reading email: %w", err)
 	}
 	return json.Unmarshal(text, v)
 }

@@ -36,7 +36,7 @@ type requestLog struct {
 	log      *slog.Logger
 	refusals *rate.Limiter
 	now      func() time.Time
-	unlogged atomic.Int64 // refusals not logged since the last logged one
+	unlogged atomic.Int64 // refusals above the limit since a request was last logged
 }
 
 func newRequestLog(log *slog.Logger) *requestLog {

@@ -110,7 +110,8 @@ func Parse(pattern string) (Pattern, error) {
 		if !ok || seen[name] {
 			known := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 			return Pattern{}, problem.BadParam("pattern",
-				"the field {%s} of the pattern is unknown or repeated: use %s", name, known)
+				"the pattern has the unknown or repeated field {%s}: use each of these fields at most once: %s",
+				name, known)
 		}
 		seen[name] = true
 		expression.WriteString(regexp.QuoteMeta(pattern[rest:start]))
@@ -175,7 +176,7 @@ func unescape(call string) string {
 	return call
 }
 
-// directions maps the names that switches use to directions.
+// directions maps the names used by switches to our directions.
 var directions = map[string]string{
 	"in":       "inbound",
 	"inbound":  "inbound",
@@ -186,7 +187,7 @@ var directions = map[string]string{
 	"outbound": "outbound",
 }
 
-// tracks maps the names that switches use to tracks.
+// tracks maps the names used by switches to our tracks.
 var tracks = map[string]string{
 	"mix":      "both",
 	"both":     "both",
@@ -196,8 +197,8 @@ var tracks = map[string]string{
 	"outbound": "outbound",
 }
 
-// startTime returns the time in a name, or the zero time. The time is in the switch's time zone,
-// which is unknown, so it is interpreted as UTC.
+// startTime returns the time in a name, or the zero time. A date and time is in the switch's
+// time zone, which is unknown, so it is interpreted as UTC.
 func startTime(values map[string]string) time.Time {
 	if epoch := values["epoch"]; epoch != "" {
 		seconds, err := strconv.ParseFloat(epoch, 64)

@@ -117,7 +117,8 @@ func (r request) finish(v url.Values) signedIn {
 	}
 
 	s := r.redeem(r.form(v.Get("code")))
-	m.check(direct.claims == nil || direct.sub() == s.sub(), "the response has %v, and then sub = %s",
+	m.check(direct.claims == nil || direct.sub() == s.sub(),
+		"the first ID token has the claims %v, but the one from the token endpoint has sub = %s",
 		direct.claims, s.sub())
 	return s
 }
@@ -214,7 +215,7 @@ func (r request) tokens(a harness.Answer) signedIn {
 	a.Read(r.m, &t)
 	r.m.check(strings.EqualFold(t.TokenType, "Bearer"), "token_type = %q, want Bearer", t.TokenType)
 	r.m.check(t.ExpiresIn > 0 && t.ExpiresIn <= 365*24*60*60,
-		"expires_in = %d is not from one second to a year", t.ExpiresIn)
+		"expires_in = %d, want between one second and one year", t.ExpiresIn)
 
 	if t.AccessToken == "" || t.IDToken == "" {
 		r.m.Fatalf("the token response %s lacks a token", a.Body)
