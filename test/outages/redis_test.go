@@ -27,7 +27,7 @@ func fallenBack(t *testing.T, s *harness.Server, away bool) {
 		if err := a.StatusIs(200); err != nil {
 			return err
 		}
-		if reported := strings.Contains(string(a.Body), "Redis is unavailable"); reported != away {
+		if reported := strings.Contains(string(a.Body), "Redis has been unavailable"); reported != away {
 			return fmt.Errorf("readyz reports Redis unavailable = %v, want %v: %s", reported, away, a.Body)
 		}
 		return nil
