@@ -39,11 +39,11 @@ func (u *unwritten[T]) first(n int) []T {
 	return slices.Clone(u.ends[:min(n, len(u.ends))])
 }
 
-// find returns the first record in the queue for which is returns true. ok is false if there is none.
-func (u *unwritten[T]) find(is func(T) bool) (end T, ok bool) {
+// find returns the first record in the queue that matches. ok is false if no record matches.
+func (u *unwritten[T]) find(matches func(T) bool) (end T, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	i := slices.IndexFunc(u.ends, is)
+	i := slices.IndexFunc(u.ends, matches)
 	if i < 0 {
 		return end, false
 	}

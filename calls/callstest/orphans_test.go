@@ -102,6 +102,18 @@ func TestLostTakeoverOfRoom(t *testing.T) {
 	}
 }
 
+// beginWithoutResponse makes ada call bob while the responses to the first writes are lost.
+func beginWithoutResponse(m *meeting, rows *lossyStore) pair {
+	m.t.Helper()
+	p := pair{caller: m.subscriber("ada"), callee: m.online("bob")}
+	rows.lossy.Store(true)
+	defer rows.lossy.Store(false)
+	if err := p.caller.try(calls.Command{Op: calls.Invite, To: "/private/bob", SDP: offer}); err == nil {
+		m.t.Fatal("calling without a response of the database succeeds, want an error")
+	}
+	return p
+}
+
 // TestLostBeginning shows that a call does not seem to continue if it could not begin, because the
 // response to its first write was lost. Calls that have begun continue.
 func TestLostBeginning(t *testing.T) {
@@ -111,12 +123,7 @@ func TestLostBeginning(t *testing.T) {
 		c.Store = rows
 	})
 	other := m.talk("carol", "dan")
-	p := pair{caller: m.subscriber("ada"), callee: m.online("bob")}
-	rows.lossy.Store(true)
-	if err := p.caller.try(calls.Command{Op: calls.Invite, To: "/private/bob", SDP: offer}); err == nil {
-		t.Fatal("calling without a response of the database succeeds, want an error")
-	}
-	rows.lossy.Store(false)
+	p := beginWithoutResponse(m, rows)
 
 	go m.calls.RunNode(t.Context())
 	eventually(t, "the call to end", func() bool { return p.call().State == calls.Completed })
@@ -148,12 +155,7 @@ func TestSlowSearch(t *testing.T) {
 		rows.lossyStore = &lossyStore{Store: c.Store.(*store.Store)}
 		c.Store = rows
 	})
-	p := pair{caller: m.subscriber("ada"), callee: m.online("bob")}
-	rows.lossy.Store(true)
-	if err := p.caller.try(calls.Command{Op: calls.Invite, To: "/private/bob", SDP: offer}); err == nil {
-		t.Fatal("calling without a response of the database succeeds, want an error")
-	}
-	rows.lossy.Store(false)
+	p := beginWithoutResponse(m, rows.lossyStore)
 
 	go m.calls.RunNode(t.Context())
 	<-rows.searching

@@ -12,16 +12,22 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// manyProjects creates "Project 0" to "Project 199", and returns the last one.
+func (w *world) manyProjects() (last fabric.Project) {
+	w.Helper()
+	for i := range 200 {
+		var err error
+		last, err = w.fabric.Projects.Create(w.Context(), fmt.Sprintf("Project %d", i))
+		must(w, err)
+	}
+	return last
+}
+
 // TestManyProjectsFound shows that a project that neither the menu nor the first page of the list contains
 // can be searched for, remains selected, and can be chosen for a role without scripts.
 func TestManyProjectsFound(t *testing.T) {
 	w := newWorld(t)
-	var last fabric.Project
-	for i := range 200 {
-		var err error
-		last, err = w.fabric.Projects.Create(t.Context(), fmt.Sprintf("Project %d", i))
-		must(t, err)
-	}
+	last := w.manyProjects()
 	bob, _ := w.operator("bob@example.com", operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID})
 	_, b := w.operator("ann@example.com", ofAll)
 	home := "/dashboard/projects/" + last.ID
@@ -77,12 +83,7 @@ func TestMostProjects(t *testing.T) {
 // the role to all projects. The list of projects has several pages.
 func TestManyProjects(t *testing.T) {
 	w := newWorld(t)
-	var last fabric.Project
-	for i := range 200 {
-		var err error
-		last, err = w.fabric.Projects.Create(t.Context(), fmt.Sprintf("Project %d", i))
-		must(t, err)
-	}
+	last := w.manyProjects()
 	bob, _ := w.operator("bob@example.com", operator.Membership{Role: operator.Viewer, ProjectID: last.ID})
 	_, b := w.operator("ann@example.com", ofAll)
 	_, _, err := w.operators.Invite(t.Context(), "eve@example.com",
