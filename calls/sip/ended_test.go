@@ -188,7 +188,7 @@ func TestManyRequestsInCall(t *testing.T) {
 	w.isOver()
 }
 
-// TestBYEWhenFull shows that a phone can end its call even if the server cannot remember any more requests.
+// TestBYEWhenFull shows that a phone can end its call even if the server has no room to remember the BYE.
 func TestBYEWhenFull(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")

@@ -162,9 +162,9 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 
 	s.conn.SetReadLimit(maxConnect)
-	if !r.add(s) {
-		_ = s.conn.CloseNow() // Shutdown began in the meantime
+	if !r.add(s) { // Shutdown began in the meantime
 		r.release(from)
+		_ = s.conn.Close(stopped.code, stopped.reason)
 		return
 	}
 
