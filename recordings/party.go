@@ -11,7 +11,7 @@ const maxDigits = 20
 
 // Digits returns the digits of a telephone number in any notation, or "" if party is not a number.
 // If the number has a country code (after a plus, or after the prefix 00 or 011), the digits begin
-// with it. The leading zero of a national number and an extension are omitted.
+// with it. An extension is omitted, and so is the leading zero of a national number.
 func Digits(party string) string {
 	number, international := strings.CutPrefix(bareNumber(party), "+")
 	switch {
@@ -82,8 +82,8 @@ func Tail(party string) string {
 // minNational is the minimum number of digits of a number without its country code.
 const minNational = 7
 
-// NationalTails returns the possible tails of the same number without its country code, which has
-// up to three digits. Switches may write numbers in this form.
+// NationalTails takes the tail of a number with a country code, which has up to three digits. It
+// returns the tails that the number may have without the country code. Switches may write numbers in this form.
 func NationalTails(tail string) (tails []string) {
 	for n := max(minNational, len(tail)-3); n < len(tail); n++ {
 		tails = append(tails, tail[:n])

@@ -29,7 +29,7 @@ func noticesOf(t *testing.T, s *Store) (notices []string) {
 			t.Errorf("a letter is to %q, want a@example.com", l.To)
 		}
 		if l.ProjectID != "p" {
-			t.Errorf("a letter is of the project %q, want p", l.ProjectID)
+			t.Errorf("a letter belongs to the project %q, want p", l.ProjectID)
 		}
 		if l.SubscriberID != "s" {
 			t.Errorf("a letter is to the subscriber %q, want s", l.SubscriberID)
@@ -50,8 +50,8 @@ func newestLetter(t *testing.T, s *Store) mail.Letter {
 	return letters.Items[0]
 }
 
-// TestNotices shows that the owner of an account is notified of changes to passwords and factors,
-// in the same transaction. Failed changes cause no notice.
+// TestNotices shows that the owner of an account is notified of logins on new devices and of
+// changes to factors. Failed changes cause no notice.
 func TestNotices(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, g, _ := grantRows(t, c)
@@ -157,7 +157,8 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// TestEpoch shows that only a new password, or a link that sets a new password, starts a new epoch.
+// TestEpoch shows that a new password, or a link that ends the logins, starts a new epoch. A
+// new name does not.
 func TestEpoch(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -198,7 +199,7 @@ func TestEpoch(t *testing.T) {
 
 		proof := &fabric.Proof{Hash: "h", Purpose: string(mail.Reset), Ends: true}
 		if got := epochAfter(fabric.SubscriberChange{Proof: proof}); got != 2 {
-			t.Errorf("after a link that sets the same password: epoch %d, want 2", got)
+			t.Errorf("after a link that ends the logins: epoch %d, want 2", got)
 		}
 	})
 }

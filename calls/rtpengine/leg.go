@@ -18,7 +18,7 @@ type leg struct {
 	terms   calls.Terms
 	done    chan struct{} // closed by Close
 
-	// io guards the following fields up to tap, and keeps requests in order.
+	// io guards the following fields up to phone, and keeps requests in order.
 	io sync.Mutex
 	negotiation
 	version uint64     // the version number in our descriptions
@@ -277,8 +277,8 @@ func (l *leg) Close() {
 	})
 }
 
-// isClosed reports whether Close was called. If the caller holds io, Close waits for io before it
-// ends the session and the tap.
+// isClosed reports whether Close was called. If it returns false to a caller that holds io, the
+// session and the tap stay open until the caller releases io.
 func (l *leg) isClosed() bool {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
@@ -304,5 +304,5 @@ func (l *leg) fail(err error) {
 	}
 }
 
-// background runs f in a goroutine that Close waits for.
+// background runs f in a goroutine that [Engine.Close] waits for.
 func (e *Engine) background(f func()) { e.group.Go(f) }

@@ -183,7 +183,8 @@ func TestRebind(t *testing.T) {
 	}
 }
 
-// TestRefused shows that the log and Refused name a refused address, but that the reason does not.
+// TestRefused shows that the log and the result of Refused contain the refused address, and
+// that the result of Reason does not.
 func TestRefused(t *testing.T) {
 	var log bytes.Buffer
 	p := egress.Policy{
@@ -196,10 +197,10 @@ func TestRefused(t *testing.T) {
 	}
 	reason := egress.Reason(err)
 	if strings.Contains(reason, "10.9") {
-		t.Errorf("Reason = %q, want a text without the address", reason)
+		t.Errorf("Reason = %q, want no address in it", reason)
 	}
 	if !strings.Contains(reason, "egress.allow") {
-		t.Errorf("Reason = %q, want a text with the setting egress.allow", reason)
+		t.Errorf("Reason = %q, want the setting egress.allow in it", reason)
 	}
 	for _, want := range []string{"egress.allow", "host=inside.example", "address=10.9.8.7:8080"} {
 		if !strings.Contains(log.String(), want) {

@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 		{"half a chunk after the audio", riff(pcm, audio, "LIST\xff\x00\x00\x00"), 100, 44, 1},
 		{"one byte too many", riff(pcm, audio) + "\x00", 100, 44, 1},
 		{"last pad missing", strings.TrimSuffix(riff(pcm, audio, piece("note", "odd")), "\x00"), 100, 44, 0},
-		{"fact is for blocks", riff(pcm, piece("fact", "\x05\x00\x00\x00"), audio), 100, 56, 0},
+		{"fact chunk is ignored for PCM", riff(pcm, piece("fact", "\x05\x00\x00\x00"), audio), 100, 56, 0},
 	}
 
 	for _, tt := range tests {
@@ -109,7 +109,7 @@ func TestExtensible(t *testing.T) {
 		format := extensible(tt.tag, tt.channels, tt.align, tt.bits)
 		wav := riff(format, piece("data", strings.Repeat("\x01", 1300)))
 
-		// A BW64 file has the same chunks after a chunk ds64 with 64-bit sizes.
+		// A BW64 file has the same chunks after a ds64 chunk with 64-bit sizes.
 		riffSize := string(binary.LittleEndian.AppendUint64(nil, uint64(len(wav)+28)))
 		dataSize := "\x14\x05\x00\x00" + strings.Repeat("\x00", 16)
 		bw64 := "BW64\xff\xff\xff\xffWAVE" + piece("ds64", riffSize+dataSize) + wav[12:]
@@ -151,7 +151,7 @@ func TestParseRefuses(t *testing.T) {
 		want error
 	}{
 		{"nothing", "", ErrNotWAV},
-		{"a cut header", "RIFF\x24\x00\x00\x00WAV", ErrNotWAV},
+		{"a truncated header", "RIFF\x24\x00\x00\x00WAV", ErrNotWAV},
 		{"a different RIFF", "RIFF\x24\x00\x00\x00AVI LIST", ErrNotWAV},
 		{"RF64 without ds64", "RF64\xff\xff\xff\xffWAVE" + pcm + audio, ErrBroken},
 		{"data before fmt", riff(audio, pcm), ErrBroken},
@@ -180,7 +180,7 @@ func TestParseReturnsReadErrors(t *testing.T) {
 	}
 }
 
-// A counted reader counts the bytes that are read.
+// A counted reader counts the calls of ReadAt, and the bytes that they ask for.
 type counted struct {
 	io.ReaderAt
 	calls, bytes int

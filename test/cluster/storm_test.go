@@ -122,9 +122,9 @@ func (s *storm) begins(t *testing.T) {
 	})
 }
 
-// ends waits until every client has signed in. In a release's run, half of the clients must sign in
-// within 10 seconds. How long the others take depends on the CPU time of nodes, databases and
-// clients.
+// ends waits until every client has signed in. In the long run before a release, half of the clients
+// must sign in within 10 seconds. How long the others take depends on the CPU time of nodes,
+// databases and clients.
 func (s *storm) ends(t *testing.T, mended time.Time) {
 	t.Helper()
 	harness.Eventually(t, patience, "half of the clients to sign in", func() error {

@@ -144,7 +144,7 @@ func unmark(doing string, key session.Key, answer any, err error) ([]byte, error
 func millis(ttl time.Duration) int64 { return int64((ttl + time.Millisecond - 1) / time.Millisecond) }
 
 func conflict() error {
-	return problem.New(problem.Conflict, "conflict", "the entry has a different value")
+	return problem.New(problem.Conflict, "conflict", "the entry exists already, or has a different value")
 }
 
 // wrap converts an error to one that the interface defines. It names only the kind of the key,

@@ -90,7 +90,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 			if !slices.Equal(current, bytes(old)) {
 				return err
 			}
-			// The old value was written after the update did not find it, so try again.
+			// Another change has set the old value since the update, so try again.
 		}
 	})
 	return wrap("swapping", key, err)
@@ -144,10 +144,10 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 		cost := rate.Cost(n).Microseconds()
 		// An entry expires at fullExpiry at the latest, unless the clock of the node that wrote it
 		// is ahead. Then it may expire up to maxSkew later, at skewedExpiry. If it expires even
-		// after that, a clock was set back, and the entry is replaced as if n events were available.
+		// after that, a clock was set back. The n events are then allowed, and no more are left.
 		fullExpiry := now + rate.Slack().Microseconds()
 		skewedExpiry := fullExpiry + maxSkew.Microseconds()
-		// If the entry expires by then, n events are available.
+		// If the entry expires at latestExpiry or earlier, n events are available.
 		latestExpiry := fullExpiry - cost
 		err := changed(t.Exec(ctx, `
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 0, $3)
@@ -175,7 +175,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return wait, nil
 }
 
-// giveBack makes the events of a rate available again that have the given cost.
+// giveBack makes events available again that together have the given cost.
 func (s *Store) giveBack(ctx context.Context, key session.Key, cost time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		_, err := t.Exec(ctx, `UPDATE selvage_sessions SET expires = expires - $3 WHERE kind = $1 AND id = $2`,
@@ -204,7 +204,7 @@ func changed(res sql.Result, err error) error {
 	if n, err := res.RowsAffected(); err != nil || n > 0 {
 		return err
 	}
-	return problem.New(problem.Conflict, "conflict", "the entry has a different value")
+	return problem.New(problem.Conflict, "conflict", "the entry exists already, or has a different value")
 }
 
 // wrap converts an error from the database to one that the interface defines. It names only the

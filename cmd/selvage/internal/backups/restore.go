@@ -45,8 +45,8 @@ type Restore struct {
 // Run restores the backup. In this order, it
 //
 //   - checks that the target is empty, that the whole archive is intact, that it was made with the
-//     master key, and that the master key opens the archive's ring; until then, nothing is written,
-//   - writes media and rows to new files, and compares the rows with the manifest,
+//     master key, and that the master key opens the archive's ring; until then, no data is written,
+//   - writes the media and the rows, to new files where possible, and compares the rows with the manifest,
 //   - updates the schema, verifies the audit trail, and ends all logins and tokens,
 //   - moves the files to their places, the database last. In PostgreSQL, servers can use it from then on.
 //
@@ -175,7 +175,7 @@ func syncDir(name string) error {
 func (r *Restore) databaseFile() string {
 	file := strings.TrimPrefix(string(r.Config.Database), "sqlite:")
 	if r.Config.Database.Shared() {
-		file = "selvage.db" // the restore does not use this name
+		file = "selvage.db" // only its directory is used
 	}
 	if filepath.IsAbs(file) {
 		return file
@@ -200,7 +200,8 @@ func (r *Restore) checkTarget(ctx context.Context) (unlock func(), err error) {
 	}()
 
 	inUse := func(what string) error {
-		return fmt.Errorf("%s exists: a restore needs a new data directory, with nothing but the master key", what)
+		return fmt.Errorf("%s already has data: a restore needs a data directory with nothing but the master key, "+
+			"and an empty place for media", what)
 	}
 	if !r.Config.Database.Shared() {
 		for _, suffix := range []string{"", "-wal", "-shm"} {
