@@ -131,8 +131,8 @@ func testFunctions(files []source) map[string]*ast.FuncDecl {
 }
 
 // starts reports whether n starts a goroutine, runs in a bubble of testing/synctest, or uses one of
-// the functions in starting. In tests (starting is not nil), a method named follow counts, too. It
-// reads a stream of events, which the server writes while the test changes data.
+// the functions in starting. In tests (starting is not nil), a method named follow counts, too: it
+// reads a stream of events that the server writes while the test changes data.
 func starts(n ast.Node, starting map[string]bool) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {

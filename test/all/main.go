@@ -54,8 +54,8 @@ func main() {
 	}
 }
 
-// choose returns the named parts together with their prerequisites, or all parts if no name is
-// given.
+// choose returns the named parts together with their prerequisites. If no name is given, it returns
+// all parts except those that run only on request.
 func choose(all []part, names []string) ([]part, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(all, func(p part) bool { return p.onRequest }), nil

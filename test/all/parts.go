@@ -13,9 +13,9 @@ import (
 var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 
 // A placement runs a suite on a backend. Scripts run on every backend. The other suites run where
-// they can fail differently: attacks on each database, nodes on each session store, and clients on
-// two of the four backends if they depend on storage. Media, conformance and the appearance of pages
-// do not depend on the backend, so they run on one.
+// they can fail differently: attacks on each database, nodes on Redis and on a Redis Cluster, and
+// clients on two of the four backends if they depend on storage. Media, conformance and the
+// appearance of pages do not depend on the backend, so they run on one.
 type placement struct {
 	suite, backend string
 
@@ -39,7 +39,7 @@ const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyPasswords|` +
 	`K08KeyTiming|I17HostileRequests)$`
 
-// inFirefox matches the tests of clients that use a Firefox in its own network. They form the suite
+// inFirefox matches the test of clients that uses a Firefox in its own network. It forms the suite
 // firefox.
 const inFirefox = `^TestFirefoxCalls$`
 
@@ -152,8 +152,9 @@ func parts(backends string, lint, race bool) []part {
 	return all
 }
 
-// packageParts returns the parts that test packages next to their code. With race, one of them runs
-// what [selectRaced] selects under the race detector.
+// packageParts returns the parts that run the tests next to the packages' code. With race, one of
+// them runs the tests that [selectRaced] selects, except those in [computed], under the race
+// detector.
 func packageParts(race bool) []part {
 	if !race {
 		return []part{{name: "packages", seconds: 200, steps: [][]string{goTest(nil, packages())}}}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLooksRunOnce shows that the tests of the pattern looks, which the other backends leave to SQLite,
-// run on SQLite. harness.NotStorage would leave them to Redis.
+// TestLooksRunOnce shows that the tests that match looks run on SQLite, because other backends skip
+// them. harness.NotStorage would leave them to Redis.
 func TestLooksRunOnce(t *testing.T) {
 	t.Chdir("../..")
 	pattern, found := regexp.MustCompile(looks), 0

@@ -44,8 +44,8 @@ func compile(chosen []part) error {
 }
 
 // run first runs the parts that may run together, in order, at most jobs at a time. Then it runs
-// the other parts one by one. A part starts only when its prerequisites have ended. If one of them
-// failed, the part fails without running.
+// the other parts one by one. A part starts only when its prerequisite has ended. If the
+// prerequisite failed, the part fails without running.
 func run(chosen []part, jobs int) (results []result) {
 	ended := map[string]error{}
 	isAlone := func(p part) bool { return p.alone }
@@ -80,7 +80,7 @@ func runBeside(waiting []part, jobs int, ended map[string]error) (results []resu
 	return results
 }
 
-// isReady reports whether the prerequisites of p have ended, or are not part of this run.
+// isReady reports whether p has no prerequisite, or its prerequisite has ended.
 func isReady(p part, ended map[string]error) bool {
 	if p.after == "" {
 		return true
