@@ -59,7 +59,7 @@ func TestMailVerification(t *testing.T) {
 	// The link works once. Afterwards nothing needs to be verified.
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 	if email, verified := m.says(t, sub); !verified || email != sub.Email {
-		t.Errorf("after the link, the email is %q, verified %v, want that of the link, verified", email, verified)
+		t.Errorf("after the link, the email is %q, verified %v; want %q, true", email, verified, sub.Email)
 	}
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
 	if page = b.Open(t, "/account?project="+m.ID); page.Has("address-verify") {
@@ -82,10 +82,10 @@ func TestMailVerification(t *testing.T) {
 		}
 	}
 	if links != 1 || m.Browser().Open(t, second).Status == 0 {
-		t.Errorf("%d verification links are valid, want the last", links)
+		t.Errorf("%d verification links are valid, want only the last", links)
 	}
 
-	// Disabling a subscriber ends its links for good. Once it is enabled again, it gets new ones.
+	// Disabling a subscriber ends its links for good. Once it is enabled again, it can get new ones.
 	form = m.Browser().Open(t, second)
 	m.Command(t, "", "subscriber", "update", other.ID, "--disabled")
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
@@ -143,7 +143,7 @@ func TestMailChangeAddress(t *testing.T) {
 	old := sub
 	sub.Email = fresh
 	if email, verified := m.says(t, sub); email != fresh || !verified {
-		t.Errorf("after the link, the email is %q, verified %v, want that of the link, verified", email, verified)
+		t.Errorf("after the link, the email is %q, verified %v; want %q, true", email, verified, fresh)
 	}
 
 	// The old address no longer signs in.

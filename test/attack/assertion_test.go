@@ -136,8 +136,8 @@ func TestT7523Assertions(t *testing.T) {
 	}
 }
 
-// TestT7523Replay shows that one assertion yields only one token, however many requests present it.
-// The requests come at the same time and later.
+// TestT7523Replay shows that one assertion yields only one token, however many requests present it
+// at the same time or later.
 func TestT7523Replay(t *testing.T) {
 	p := newParty(t)
 	assertion := p.assertion(t, jose.ES256, p.key, nil)

@@ -176,7 +176,7 @@ func TestI08AuditCanaries(t *testing.T) {
 	events, text := eventsOf(t, p)
 	text = addedNames.ReplaceAllString(text, "")
 	if len(events) < 8 {
-		t.Errorf("there are %d events, want one for each action: %s", len(events), text)
+		t.Errorf("there are %d events, want at least 8: %s", len(events), text)
 	}
 
 	for what, secret := range secrets {

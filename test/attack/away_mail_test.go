@@ -11,7 +11,7 @@ import (
 )
 
 // TestMailServerAway shows that an email requested while the mail server is down is delivered when
-// the server is back. Its link is valid. The page looks the same as with a running mail server.
+// the server is back. Its link is valid. The page confirms the request in any case.
 func TestMailServerAway(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)

@@ -87,7 +87,7 @@ func TestBackupsFromPage(t *testing.T) {
 }
 
 // requestBackups requests several backups concurrently, each from a new page, and returns how many
-// were created. The server refuses to create a backup while it creates a different one.
+// were created. The server refuses to create a backup while it creates another one.
 func requestBackups(t *testing.T, owner *harness.Browser) (created int) {
 	t.Helper()
 	results := make([]harness.Page, 4)

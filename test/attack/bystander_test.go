@@ -47,7 +47,7 @@ func (b *bystander) watch(t *testing.T) {
 	})
 }
 
-// verify verifies the token with a request until the attacks have ended.
+// verify repeats the request, which verifies the token, until the attacks have ended.
 func (b *bystander) verify(request *http.Request) {
 	every := 20 * time.Millisecond
 	if !isBystanderLimited() {
@@ -84,7 +84,7 @@ func verifyOnce(client *http.Client, request *http.Request) error {
 }
 
 // report stops the verifications and prints how long they took. It returns an error if any of them
-// failed, or 1 % took longer than the limit.
+// failed or, if the limit is enforced, 1 % took longer.
 func (b *bystander) report() error {
 	close(b.end)
 	b.ended.Wait()
@@ -102,7 +102,7 @@ func (b *bystander) report() error {
 	case b.wrong != nil:
 		return fmt.Errorf("a bystander's token was not verified: %w", b.wrong)
 	case p99 > bystanderLimit && isBystanderLimited():
-		return fmt.Errorf("a bystander's p99 is %v, want %v at most", p99, bystanderLimit)
+		return fmt.Errorf("a bystander's p99 is %v, want at most %v", p99, bystanderLimit)
 	}
 	return nil
 }

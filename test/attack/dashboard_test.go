@@ -53,7 +53,7 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 		b := p.Browser()
 		b.Submit(t, b.Open(t, "/dashboard/login"), "login-submit", fields, opts...).Want(t, 403)
 		if b.Open(t, "/dashboard").Has("sign-out") {
-			t.Errorf("%s the login succeeded", name)
+			t.Errorf("%s: the login succeeded", name)
 		}
 	}
 
@@ -103,8 +103,8 @@ func upload(t *testing.T, p *harness.Project) (sid string) {
 	return p.Upload(t, wav)
 }
 
-// TestD04Dashboard requests pages and data with every kind of credentials except credentials that
-// have the required role.
+// TestD04Dashboard shows that the dashboard's pages and data need a session of an operator with the
+// required role. It tries every other kind of credentials.
 func TestD04Dashboard(t *testing.T) {
 	p, theirs := project(t), project(t)
 	sid := upload(t, p)

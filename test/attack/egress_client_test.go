@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// inside returns URLs of the trap, which only the server can reach. The URLs in shown contain a
-// private address. The host name in hidden resolves to a private address.
+// inside returns URLs that only the server can reach; most of them lead to the trap. The URLs in
+// shown name localhost or a private address. The host name in hidden resolves to a private address.
 func (tr *trap) inside(t *testing.T) (shown []string, hidden string) {
 	t.Helper()
 	u, err := url.Parse(tr.URL)
@@ -27,7 +27,7 @@ func (tr *trap) inside(t *testing.T) (shown []string, hidden string) {
 }
 
 // TestI12ClientDocuments shows that the server fetches no document of a client from an address that
-// only the server can reach. These documents are its keys, its sector, its logo and its request
+// only the server can reach. These documents are the client's keys, sector, logo and request
 // objects.
 func TestI12ClientDocuments(t *testing.T) {
 	p, tr := project(t), newTrap(t)
@@ -69,8 +69,8 @@ func TestI12ClientDocuments(t *testing.T) {
 	tr.wantNoCalls(t)
 }
 
-// wantUnfetched checks that a client without readable documents has no logo and no keys, and that
-// no request reaches hidden.
+// wantUnfetched checks that a client whose documents are at a hidden address has no logo, no request
+// object and no keys.
 func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 	t.Helper()
 	page := c.Browser().Open(t, c.NewFlow("openid").URL())

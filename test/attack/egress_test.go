@@ -20,7 +20,7 @@ func manager(t *testing.T, p *harness.Project) harness.Option {
 	return harness.Basic(p.ID, p.NewKey(t, "Management"))
 }
 
-// TestI12URLs shows that a webhook cannot be sent to an address that only the server can reach,
+// TestI12URLs shows that a webhook cannot be created for an address that only the server can reach,
 // however the address is written.
 func TestI12URLs(t *testing.T) {
 	p := project(t)

@@ -17,8 +17,8 @@ import (
 )
 
 // TestI09Floods floods an HTTP/2 connection with frames that cost the client little. The server
-// closes the connection or processes all frames. Its memory does not grow, and it still answers
-// other clients.
+// closes the connection or processes all frames. It needs at most 256 MiB, and still answers other
+// clients.
 func TestI09Floods(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)

@@ -46,7 +46,7 @@ func TestK10ForeignIDs(t *testing.T) {
 			for _, by := range []harness.Option{own.key, harness.Bearer(own.sat.Token)} {
 				n++
 				a := victim.Do(t, o.method, path, by, example(o))
-				isEmpty := a.Status == 200 && o.method == "GET" // a list of the attacker's own objects with that ID
+				isEmpty := a.Status == 200 && o.method == "GET" // such as a list of the attacker's objects
 				if (a.Status < 400 && !isEmpty) || a.Status >= 500 || theirs.isShown(a.Body, path) {
 					t.Errorf("%s %s of another project = %d %.300s", o.method, path, a.Status, a.Body)
 				}
@@ -142,7 +142,7 @@ func (th *things) addAccount(t *testing.T) {
 	th.ids[subscribers+"{}/sessions/"] = th.first(t, sessions, "id")
 }
 
-// addDevice adds a device, a used refresh token and an address.
+// addDevice adds a device, a used refresh token, an address and a conversation.
 func (th *things) addDevice(t *testing.T) {
 	t.Helper()
 	const subscribers = "/api/fabric/resources/subscribers/"
@@ -319,7 +319,7 @@ func (th *things) show(t *testing.T) map[string]string {
 		}
 		a := th.Get(t, th.fill(o.path), by)
 		if a.Status != 200 {
-			t.Errorf("GET %s of the project's own = %d %.200s, want 200",
+			t.Errorf("GET %s with the project's own credentials = %d %.200s, want 200",
 				th.fill(o.path), a.Status, a.Body)
 		}
 		all[o.path] = moments.ReplaceAllString(string(a.Body), "")

@@ -51,8 +51,8 @@ func offer(more ...string) string {
 }
 
 // TestHostileDescriptions sends hostile media descriptions while two other clients talk. Each
-// description is refused with a reason or starts an ordinary call. Refused calls leave no record,
-// and the other clients are not affected.
+// description is refused with a reason or starts an ordinary call. The other clients are not
+// affected.
 func TestHostileDescriptions(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -94,9 +94,9 @@ func TestHostileDescriptions(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestStrangeCallIDs sends commands for unknown calls and for other clients' calls. Each command
-// changes nothing. Its response has the code 200, because SDKs repeat a command after any other
-// response.
+// TestStrangeCallIDs sends commands for unknown calls and for other clients' calls. The commands
+// change nothing, and no response reveals a member of a call. Verto messages get the code 200,
+// because SDKs repeat a message after any other response.
 func TestStrangeCallIDs(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -136,7 +136,7 @@ func TestStrangeCallIDs(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestInviteFlood dials as fast as a socket can. Most attempts are refused with a reason, and
+// TestInviteFlood dials as fast as a socket can. Most attempts are refused with the code 429, and
 // another call is not affected.
 func TestInviteFlood(t *testing.T) {
 	s := harness.Shared(t)

@@ -44,7 +44,8 @@ func (v victim) wantTaken(t *testing.T, token string) {
 	}
 }
 
-// wantRefused checks that every endpoint that accepts tokens refuses this one.
+// wantRefused checks that endpoints of each API refuse a token, and that introspection reports it as
+// inactive.
 func (v victim) wantRefused(t *testing.T, what, token string) {
 	t.Helper()
 	for _, path := range []string{"/oauth/userinfo", "/subscriber/info", v.LaML("/Recordings"),
@@ -73,7 +74,7 @@ func TestJ01NoSignature(t *testing.T) {
 			v.wantRefused(t, "alg "+alg, head+"."+parts[1]+signature)
 		}
 	}
-	v.wantRefused(t, "a cut signature", parts[0]+"."+parts[1]+"."+parts[2][:20])
+	v.wantRefused(t, "a truncated signature", parts[0]+"."+parts[1]+"."+parts[2][:20])
 	v.wantRefused(t, "changed claims", parts[0]+"."+part(with(v.claims, "sub", "x"))+"."+parts[2])
 }
 
@@ -249,7 +250,7 @@ func TestJ15Forms(t *testing.T) {
 	v.wantRefused(t, "nested", nested)
 	v.wantRefused(t, "crit", part(`{"alg":"ES256","typ":"at+jwt","crit":["x"],"x":1,"kid":"`+
 		kidOf(t, good)+`"}`)+"."+parts[1]+"."+parts[2])
-	v.wantRefused(t, "JSON serialisation",
+	v.wantRefused(t, "JSON serialization",
 		`{"payload":"`+parts[1]+`","signatures":[{"protected":"`+parts[0]+`","signature":"`+parts[2]+`"}]}`)
 	v.wantRefused(t, "padding", good+"==")
 	v.wantRefused(t, "two tokens", good+","+good)
@@ -264,8 +265,8 @@ func TestJ15Forms(t *testing.T) {
 	v.wantRefused(t, "16 KiB of dots", strings.Repeat(".", 16<<10))
 }
 
-// TestJ18JWKS shows that the key set contains only public signature keys, one for each algorithm
-// and every key in use. Caches may keep it for at most five minutes.
+// TestJ18JWKS shows that the key set contains only public signature keys, at least one for each
+// algorithm, and every key in use. Caches may keep the set for at most five minutes.
 func TestJ18JWKS(t *testing.T) {
 	v := newVictim(t)
 	a := v.Get(t, "/oauth/jwks").Want(t, 200)

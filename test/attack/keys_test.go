@@ -200,8 +200,8 @@ func TestF04MassAssignment(t *testing.T) {
 	}
 }
 
-// TestF05BodiesEverywhere shows that every operation with a body refuses a body that is too large,
-// too deep, not UTF-8 or of a different type.
+// TestF05BodiesEverywhere shows that many operations with a JSON body refuse a body that is too
+// large, too deeply nested, not UTF-8 or of a different type.
 func TestF05BodiesEverywhere(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, append(harness.APIScopes, "Management")...))

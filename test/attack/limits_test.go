@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// limited returns a project on a server with its own limits, given as NAME=N.
+// limited returns a project on a server with its own limits. env holds the limits as NAME=N, and
+// other variables by their full names.
 func limited(t *testing.T, env ...string) *harness.Project {
 	t.Helper()
 	for i, e := range env {
@@ -135,7 +136,7 @@ func TestLimitsOfNetworks(t *testing.T) {
 }
 
 // TestLimitOfAccountPages shows that opening the account page without a login counts like an
-// authorization request, because the server stores a request for each.
+// authorization request, because the server stores a request in both cases.
 func TestLimitOfAccountPages(t *testing.T) {
 	p := limited(t, "AUTHORIZE_PER_NETWORK=2")
 	began := time.Now()

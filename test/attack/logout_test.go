@@ -9,7 +9,7 @@ import (
 )
 
 // TestS06LogoutRedirect shows that a logout redirects only to a URI that is registered for the
-// client in a valid hint. A refused logout does not end the login.
+// client that a valid hint names. A refused logout does not end the login.
 func TestS06LogoutRedirect(t *testing.T) {
 	const home = "https://rp.example/bye"
 	p := project(t)

@@ -266,7 +266,7 @@ func TestMailUnknownAddress(t *testing.T) {
 		return nil
 	})
 	if all := m.inbox.Mails(); len(all) != 1 {
-		t.Errorf("there are %d mails, want one, to the existing account: %v", len(all), all)
+		t.Errorf("there are %d mails, want one, to the enabled account with a password: %v", len(all), all)
 	}
 }
 
@@ -313,7 +313,7 @@ func TestMailInvitationFactor(t *testing.T) {
 	done := b.Submit(t, b.Open(t, m.next(t, "hedy@example.com", 1).Link()), "password-submit",
 		map[string]string{"new-password": "granite-otter-nine"})
 	if account := b.Open(t, done.Attribute(t, "notice-account", "href")); !account.Has("login-submit") {
-		t.Errorf("after an invitation the page links to %s", account.Body)
+		t.Errorf("after an invitation, the page links to %s, want the login page", account.Body)
 	}
 }
 

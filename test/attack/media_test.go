@@ -233,8 +233,8 @@ func TestSignedMedia(t *testing.T) {
 	}
 }
 
-// wantLinksEnd shows that a link to media becomes invalid when the API key or the subscriber that
-// made it is revoked.
+// wantLinksEnd shows that a link to media becomes invalid when the API key that made it is revoked,
+// or when the subscriber who made it is disabled.
 func wantLinksEnd(t *testing.T, p *harness.Project, sid string) {
 	t.Helper()
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "jwt", "--scope", "openid", "--scope", "Voice")

@@ -302,7 +302,7 @@ func TestP11CostlyPasswords(t *testing.T) {
 }
 
 // TestP07Unicode shows that a password is accepted in any Unicode normal form, but not with a NUL
-// character. Many combining marks do not make it costly.
+// character. Many combining marks do not make a login costly.
 func TestP07Unicode(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")

@@ -62,8 +62,8 @@ func TestR02Sids(t *testing.T) {
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/01900000-0000-7000-8000-000000000000.wav")), 404, 20404)
 }
 
-// insideRedirect reports whether a response is a redirect within the server that only cleans the
-// path.
+// insideRedirect reports whether a response redirects to a path of the server, as the server does to
+// clean a path.
 func insideRedirect(a harness.Answer) bool {
 	return (a.Status == 301 || a.Status == 307 || a.Status == 308) && strings.HasPrefix(a.Header.Get("Location"), "/")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// connectWith sends signalwire.connect over a new socket. It returns the code of the error that the
-// server answers, or 0 if the answer is not an error.
+// connectWith sends signalwire.connect over a new socket. It returns the code of the error in the
+// server's answer, or 0 if the answer is not an error.
 func connectWith(t *testing.T, s *harness.Server, params any) int {
 	t.Helper()
 	socket, status := s.Dial(t)
@@ -83,9 +83,9 @@ func TestJ11RelayTokens(t *testing.T) {
 	}
 }
 
-// TestF11RelayForeign shows that a socket cannot act for another subscriber. A socket that presents
-// the protocol identifier of that subscriber's socket does not. Neither does a socket that
-// authenticates again with that subscriber's token.
+// TestF11RelayForeign shows that a socket cannot act for another subscriber, even if it presents the
+// protocol identifier of that subscriber's socket, or authenticates again with that subscriber's
+// token.
 func TestF11RelayForeign(t *testing.T) {
 	p := project(t)
 	ada := p.NewSAT(t, "ada")

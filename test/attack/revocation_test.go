@@ -108,7 +108,7 @@ func TestT17Introspect(t *testing.T) {
 				}
 			}
 			if err := inactive(c.Introspect(t, tokens.IDToken).Want(t, 200)); err != nil {
-				t.Errorf("introspection of an ID token returned %v", err)
+				t.Errorf("an ID token: %v", err)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func TestJ13GuestToken(t *testing.T) {
 	p.Get(t, "/api/fabric/addresses/"+theirs, guest).Want(t, 404)
 }
 
-// TestJ14WrongCredentials shows that every endpoint refuses credentials of the wrong kind.
+// TestJ14WrongCredentials shows that endpoints refuse credentials of the wrong kind.
 func TestJ14WrongCredentials(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
@@ -69,7 +69,7 @@ func TestJ14WrongCredentials(t *testing.T) {
 		harness.JSON(map[string]string{"address_id": address})).WantUnauthorized(t)
 }
 
-// protected lists the routes of this server that require credentials.
+// protected lists routes that require credentials.
 var protected = []struct{ method, path string }{
 	{"GET", "/api/fabric/addresses"}, {"GET", "/api/fabric/addresses/x"}, {"POST", "/api/fabric/guests/tokens"},
 	{"GET", "/api/fabric/resources/subscribers"}, {"POST", "/api/fabric/resources/subscribers"},
@@ -92,7 +92,7 @@ var protected = []struct{ method, path string }{
 }
 
 // TestK01NoCredentials shows that every protected route refuses missing, malformed and foreign
-// credentials. Its response contains a challenge.
+// credentials. Each refusal contains a challenge.
 func TestK01NoCredentials(t *testing.T) {
 	p := project(t)
 	stranger := project(t)

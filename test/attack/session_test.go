@@ -61,7 +61,7 @@ func TestS02ForeignRequest(t *testing.T) {
 }
 
 // TestS02Tokens posts forms from the right origin, without the page's token or with the token of
-// another browser. All of them are refused and no login ends.
+// another browser. All forms are refused, and no login ends.
 func TestS02Tokens(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -133,7 +133,7 @@ func TestS04Cookies(t *testing.T) {
 	}
 
 	if len(good) < 2 {
-		t.Fatalf("the browser has the cookies %v, want two at least", good)
+		t.Fatalf("the browser has the cookies %v, want at least two", good)
 	}
 	var names []string
 	for name := range good {
@@ -195,13 +195,14 @@ func wantPolicy(t *testing.T, name string, page harness.Page, directives ...stri
 	}
 }
 
-// TestS08Headers checks the security headers of every page.
+// TestS08Headers checks the security headers of the pages of a login, of the account page and of an
+// error page.
 func TestS08Headers(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
 	sub := p.NewSubscriber(t)
 
-	// Visit every kind of page.
+	// Visit the pages.
 	b := c.Browser()
 	login := b.Open(t, c.NewFlow("openid").URL())
 	consent := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})

@@ -273,7 +273,7 @@ func TestK09Rights(t *testing.T) {
 	p := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", "LOGIN_PER_NETWORK=0")
 	everyone, table := eachCredentials(t, p), operations(t)
 
-	// The credentials that authorize operations of the browser SDK must not end in this test.
+	// With unknown IDs, no operation ends the credentials that the test uses.
 	ids := func(parameter string) string {
 		if parameter == "AccountSid" {
 			return p.ID

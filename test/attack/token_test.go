@@ -43,8 +43,8 @@ func TestT04BasicForms(t *testing.T) {
 		"as documented":      {"Basic " + encode(c.ID+":"+c.Secret), 200},
 		"lower-case":         {"basic " + encode(c.ID+":"+c.Secret), 200},
 		"escaped characters": {"Basic " + encode(escapeAll(c.ID)+":"+escapeAll(c.Secret)), 200},
-		"bad escape":         {"Basic " + encode("%zz:"+c.Secret), 401},
-		"bad escape after":   {"Basic " + encode(c.ID+":%zz"), 401},
+		"bad escape in name": {"Basic " + encode("%zz:"+c.Secret), 401},
+		"bad secret escape":  {"Basic " + encode(c.ID+":%zz"), 401},
 		"no colon":           {"Basic " + encode(c.ID+c.Secret), 401},
 		"not base64":         {"Basic !!!!", 401},
 		"nothing":            {"Basic ", 401},
@@ -283,9 +283,8 @@ func TestT14Bodies(t *testing.T) {
 	}
 }
 
-// TestT15Headers checks the headers of responses that contain or refuse tokens. The responses are
-// not cached, scripts of other origins cannot read them, and they do not repeat anything from the
-// request.
+// TestT15Headers checks responses that contain or refuse tokens. They are not cached, allow no
+// credentials to scripts of other origins, and do not repeat anything from the request.
 func TestT15Headers(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	wrong := "wrong-secret-of-mine"

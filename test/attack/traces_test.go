@@ -108,7 +108,8 @@ func checkSpan(s *tracepb.Span) error {
 	return nil
 }
 
-// find returns the first span of a trace whose name has a prefix, or nil.
+// find returns the first span whose name has a prefix, or nil. It searches one trace or, if trace is
+// "", all of them.
 func (c *standIn) find(trace, prefix string) *tracepb.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +187,7 @@ func TestTraces(t *testing.T) {
 		return nil
 	})
 
-	// This login uses sessions, because the request for a token counts against a limit.
+	// This request for a token uses the session store, because it counts against a limit.
 	service := p.NewClient(t, "service")
 	service.Token(t, url.Values{"grant_type": {"client_credentials"}}).Want(t, 200)
 	c.await(t, "", "session ")

@@ -17,7 +17,7 @@ import (
 )
 
 // TestI02SmuggledBytes sends requests whose end two servers could see in different places. The
-// server refuses each request or closes the connection, so that bytes after the request are never
+// server refuses each request and closes the connection, so that bytes after the request are never
 // treated as another request.
 func TestI02SmuggledBytes(t *testing.T) {
 	s := harness.Shared(t)
@@ -216,8 +216,8 @@ func (c slowClient) run(s *harness.Server) time.Duration {
 	return time.Since(began)
 }
 
-// TestI16Spoofing sends hosts and forwarded addresses that an attacker chose. They do not appear in
-// anything that other people see: redirects, links, cookies, cache keys or log lines.
+// TestI16Spoofing sends hosts and forwarded addresses that an attacker chose. They appear nowhere in
+// the responses, such as in redirects, links or cookies.
 func TestI16Spoofing(t *testing.T) {
 	s := harness.Shared(t)
 	for name, value := range map[string]string{

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestUploadRate shows that a project's rate of uploads is enforced whichever way the uploads take,
-// and that the response says when to try again.
+// TestUploadRate shows that a project's rate of uploads is enforced for both ways to upload, and
+// that the response says when to try again.
 func TestUploadRate(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	key, _ := p.CLI(t, "", "ingest-key", "create", "--name", "switch", "--project", p.ID)["key"].(string)
