@@ -54,8 +54,7 @@ func (n *nest) plantKeys(t *testing.T, add func(name, secret string)) {
 	add("connector token", connector)
 }
 
-// plantSessions uses the secrets of devices, of links in emails, and of operators. It also sends a
-// message.
+// plantSessions creates a device code and a link in an email, and sends a message.
 func (n *nest) plantSessions(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	tv := n.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")
@@ -96,8 +95,7 @@ func (n *nest) mailedLink(t *testing.T) (token string) {
 	return token
 }
 
-// backedUp returns the bytes of an encrypted backup, and the output of the commands that created
-// and checked it.
+// backedUp returns the bytes of an encrypted backup, and the output of the command that created it.
 func backedUp(t *testing.T, s *harness.Server) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()

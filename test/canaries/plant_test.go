@@ -141,7 +141,7 @@ func (n *nest) plantRecording(t *testing.T, add func(name, secret string)) {
 	n.Get(t, n.LaML("/Recordings/"+n.sid+".mp3"), n.Basic()).Want(t, 200)
 }
 
-// plantAccounts signs an operator in, and uses passwords that are wrong, refused or new.
+// plantAccounts signs an operator in, and uses a wrong password and a new one.
 func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	n.CLI(t, operatorPassword, "operator", "create", "--email", "op@example.com", "--role", "owner",

@@ -34,7 +34,7 @@ func (n *nest) exports(t *testing.T) map[string][]byte {
 		"export of a subscriber by REST": "/api/fabric/resources/subscribers/" +
 			n.subscriber.ID + "/export",
 		"list of resources":  "/api/fabric/resources",
-		"list of devices":    "/api/fabric/resources/subscribers",
+		"list of people":     "/api/fabric/resources/subscribers",
 		"list of recordings": n.LaML("/Recordings.json"),
 		"list of keys":       "/api/project/tokens",
 		"list of clients":    "/api/fabric/clients",
@@ -124,7 +124,7 @@ func rowsOf(t *testing.T, database string) []byte {
 	return b.Bytes()
 }
 
-// texts returns the only column of a query.
+// texts returns the values of a query's only column.
 func texts(t *testing.T, db *sql.DB, query string) (all []string) {
 	t.Helper()
 	rows, err := db.Query(query)
@@ -168,7 +168,7 @@ func valuesOf(t *testing.T, address string) []byte {
 	return b.Bytes()
 }
 
-// valueOf returns the value of a key of any type. It returns "" if the key has expired.
+// valueOf returns the value of a key of any type, or an empty value if the key has expired.
 func valueOf(t *testing.T, client *redis.Client, key string) any {
 	t.Helper()
 	ctx := t.Context()
