@@ -104,6 +104,6 @@ func wantSubscriber(t *testing.T, p *harness.Project, tokens harness.Tokens, sub
 	}
 	info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200).Object(t)
 	if info["id"] != sub.ID || info["email"] != sub.Email {
-		t.Errorf("/subscriber/info is of %v, %v, want %s, %s", info["id"], info["email"], sub.ID, sub.Email)
+		t.Errorf("/subscriber/info names %v, %v, want %s, %s", info["id"], info["email"], sub.ID, sub.Email)
 	}
 }

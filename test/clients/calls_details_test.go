@@ -36,8 +36,8 @@ func callDigits(alice, bob *phone) {
 	hangUp(alice, bob)
 }
 
-// callDirections shows that each side can stop and restart one direction of its audio or video, in
-// a call that has both.
+// callDirections shows that a side can stop and restart either direction of its audio, in a call
+// that also has video.
 func callDirections(alice, bob *phone) {
 	connect(alice, bob, true)
 	if !alice.hasInCall("setAudioDirection") {

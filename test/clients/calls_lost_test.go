@@ -84,7 +84,8 @@ func (f *phone) wantOne(at *harness.Server, id, status string) {
 }
 
 // TestCallsOutliveTheirNode repeatedly kills the node of a call. With our SDK, the call continues
-// on the other node with the same ID and record, and each side hears the other.
+// on the other node with the same ID and record, and each side hears the other. With only the stock
+// SDK, the call ends.
 func TestCallsOutliveTheirNode(t *testing.T) {
 	n, alice, bob := lostNodes(t, 2, "3.30.0", "3.30.0")
 	p := alice.project
@@ -158,7 +159,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 	t.Run("stock SDK", func(t *testing.T) {
 		renew(t, alice, bob)
 		alice.kept, bob.kept = false, false
-		for _, f := range []*phone{alice, bob} { // reload like any page; only tests change the SDK here
+		for _, f := range []*phone{alice, bob} { // use the SDK's own pool size; see page/socket.js
 			f.eval(t, "(restriction = { iceCandidatePoolSize: 10 }) && 0", new(int))
 		}
 		id := meet(n, alice, bob, p.NewSAT(t, alice.person.Email).Token, false)
@@ -173,9 +174,9 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 	})
 }
 
-// TestVideoCallsOutliveTwoNodes kills two of three nodes in turn. Each carries a video call between
-// two older versions of the stock SDK. With our SDK, both sides continue to hear and see each
-// other.
+// TestVideoCallsOutliveTwoNodes kills two of three nodes in turn, each while it carries a video call
+// between two older versions of the stock SDK. With our SDK, both sides continue to hear and see
+// each other.
 func TestVideoCallsOutliveTwoNodes(t *testing.T) {
 	n, alice, bob := lostNodes(t, 3, "3.28.0", "3.29.2")
 	id := meet(n, alice, bob, alice.project.NewSAT(t, alice.person.Email).Token, true)

@@ -26,7 +26,7 @@ func TestCallUnanswered(t *testing.T) {
 	}
 }
 
-// wantBye waits for the end of a call that the phone neither dialed nor answered.
+// wantBye waits until the server ends the phone's call, and checks the cause.
 func (f *phone) wantBye(want string) {
 	f.Helper()
 	var cause string
@@ -35,7 +35,7 @@ func (f *phone) wantBye(want string) {
 	}
 }
 
-// wantRecord fails the test unless the newest call of the project ended with a status.
+// wantRecord fails the test unless the newest call of the project has the given status.
 func (f *phone) wantRecord(status string) {
 	f.Helper()
 	p := f.project
@@ -47,8 +47,8 @@ func (f *phone) wantRecord(status string) {
 }
 
 // callDevices shows that a call rings on each of the callee's devices. The first device that
-// answers gets the call. The other device receives an event that says it was too late, even if it
-// answers later.
+// answers gets the call. The other device is notified that it was too late, and its own answer has
+// no effect.
 func callDevices(alice, bob *phone) {
 	second := bob.beside(1500, "lime")
 	alice.enter(false)

@@ -94,8 +94,8 @@ func roomVideo(alice, bob, carol *phone) {
 	}
 }
 
-// roomModerator shows what subscribers may do to other members: mute, lock, remove, and end the
-// session for all.
+// roomModerator shows what a member may do: mute or remove another member, lock the room, and end
+// the session for all. Nobody else can join a room that is full or locked.
 func roomModerator(alice, bob, carol *phone) {
 	address := newRoom(alice, "moderated", map[string]any{"max_members": 2})
 	enterRoom(address+"?channel=audio", false, alice, bob)
@@ -125,8 +125,8 @@ func roomModerator(alice, bob, carol *phone) {
 	alice.do("until(() => states.includes('destroy'))", nil)
 }
 
-// roomMoved shows that a call can move into a room and out again. In the room, the two sides of the
-// call and the members hear each other. The call sends Opus all the time.
+// roomMoved shows that a call can move into a room and out again, and keeps its ID. In the room, the
+// two sides of the call and the members hear each other.
 func roomMoved(alice, bob, carol *phone) {
 	address := newRoom(alice, "moved", nil)
 	enterRoom(address+"?channel=audio", false, carol)

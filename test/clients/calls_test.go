@@ -15,7 +15,7 @@ import (
 // A phone is a subscriber with the stock SDK in a browser tab. It sends its own tone and color.
 type phone struct {
 	sdk
-	window  tab // nil except in Chromium
+	window  tab // set only in Chromium
 	person  harness.Subscriber
 	project *harness.Project
 	page    string

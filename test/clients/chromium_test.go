@@ -26,7 +26,7 @@ const (
 	patience         = time.Minute
 )
 
-// The builds of Chromium. The headless build has no user interface and takes half of the CPU time.
+// The builds of Chromium. The headless build has no user interface and takes half the CPU time.
 // Tests use the complete one if they depend on its interface, such as the blocking of popup windows.
 const (
 	headless = "chromium-headless-shell"

@@ -12,7 +12,8 @@ import (
 )
 
 // TestRecordingsClients shows that unmodified clients of the recordings API can fetch, list,
-// filter, page through and delete recordings, including those of a call, and control a live one.
+// filter, page through and delete recordings, including those of a call, and can control a live
+// recording.
 func TestRecordingsClients(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Shared(t)

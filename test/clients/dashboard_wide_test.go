@@ -6,8 +6,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDashboardFits shows that no list of the dashboard scrolls sideways on any screen between a
-// phone and a desktop.
+// TestDashboardFits shows that no page of the dashboard scrolls sideways on screens between a phone
+// and a desktop.
 func TestDashboardFits(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)

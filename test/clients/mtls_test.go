@@ -87,7 +87,7 @@ func writeFile(t *testing.T, text string) string {
 	return name
 }
 
-// keySetOf returns the name of a file with a JWKS of certificates.
+// keySetOf returns the name of a file with a JWKS that contains the certificate.
 func keySetOf(t *testing.T, c certificate) string {
 	t.Helper()
 	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: c.key.Public(),
@@ -98,8 +98,8 @@ func keySetOf(t *testing.T, c certificate) string {
 	return writeFile(t, string(set))
 }
 
-// TestMTLS shows that openid-client completes FAPI 2.0 with both kinds of certificates, and that the
-// fabric and recordings APIs check them.
+// TestMTLS shows that openid-client completes FAPI 2.0 with a certificate of an authority and with a
+// self-signed one, and that the APIs check the certificates.
 func TestMTLS(t *testing.T) {
 	harness.OneBackend(t)
 	authority := newCertificate(t, "Authority", nil)

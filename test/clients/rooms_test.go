@@ -135,8 +135,8 @@ func TestRoomSound(t *testing.T) {
 	listener.Hangup()
 }
 
-// TestMovedCall shows that a backend can move a recorded call into a room and out again. The sides
-// hear the members of the room, and the call has one record and one recording.
+// TestMovedCall shows that a backend can move a recorded call into a room and out again. In the
+// room, the call is one member, and both sides hear the other members. The call has one recording.
 func TestMovedCall(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "ffmpeg")

@@ -101,7 +101,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	}
 
 	s.prefer("en")
-	s.open("dashboard-styles", p.PublicURL+"/dashboard/_styles") // in English alone
+	s.open("dashboard-styles", p.PublicURL+"/dashboard/_styles") // only in English
 	s.open("dashboard-styles-pages", p.PublicURL+"/dashboard/_styles?of=pages")
 
 	s.do(goTo(p.PublicURL + home + "/keys/new"))

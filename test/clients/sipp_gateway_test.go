@@ -77,9 +77,9 @@ func assignNumber(t *testing.T, p *harness.Project, number, resource string) {
 	})).Want(t, 200)
 }
 
-// TestSIPGateways uses sipp as a carrier that calls a browser and is called by it. Each side hangs
-// up once. The server recognizes one carrier by its address, and the other carrier by the server's
-// registration there.
+// TestSIPGateways uses sipp as a carrier that calls a browser and is called by it. In both
+// directions, each side hangs up at least once. The server recognizes one carrier by its address,
+// and the other carrier by the server's registration there.
 func TestSIPGateways(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
