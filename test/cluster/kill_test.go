@@ -12,8 +12,8 @@ type loss struct {
 	kill    func()
 	replace func()        // starts the process again, or promotes its replica
 	without []kind        // operations that succeed before the process is replaced
-	within  time.Duration // time within which operations succeed again, in a release's run
-	long    bool          // whether the loss is tested only in a release's run
+	within  time.Duration // time within which operations succeed again, checked only in a long run
+	long    bool          // whether the loss is tested only in a long run
 }
 
 // every lists all kinds of operations.
@@ -72,8 +72,9 @@ func (c *Cluster) losses(t *testing.T) (all []loss) {
 		})
 }
 
-// TestCluster restarts the nodes one by one, and then kills each process of the cluster in turn, all
-// under load. No acknowledged change is lost, and nothing is used twice.
+// TestCluster restarts the nodes one by one, and then kills each kind of process of the cluster in
+// turn, or each process in a long run, all under load. No acknowledged change is lost, and nothing
+// is used twice.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := Start(t)
@@ -100,8 +101,8 @@ func TestCluster(t *testing.T) {
 	l.end()
 }
 
-// within fails the test in a release's run if a recovery took longer than want. In other runs,
-// other programs use the machine at the same time.
+// within fails the test in a long run, such as before a release, if a recovery took longer than
+// want. In other runs, other programs use the machine at the same time.
 func within(t *testing.T, what string, took, want time.Duration) {
 	t.Helper()
 	t.Logf("%s: it works after %v", what, took.Round(time.Millisecond))

@@ -28,7 +28,7 @@ type disturbance struct {
 	noticed func()
 	without []kind // operations that succeed during the disturbance
 	storm   bool   // whether many clients wait for its end
-	long    bool   // whether it is tested only in a release's run
+	long    bool   // whether it is tested only in a long run
 }
 
 // TestLinks makes the network between two nodes and their servers slow, cuts it, and loses bytes on
@@ -121,7 +121,7 @@ func TestLinks(t *testing.T) {
 func fallback(t *testing.T, n *harness.Nodes, want string) {
 	t.Helper()
 	for _, node := range n.Each {
-		harness.Eventually(t, patience, "a node to keep sessions elsewhere", func() error {
+		harness.Eventually(t, patience, "selvage_session_fallback to be "+want, func() error {
 			a, err := node.TryURL("GET", node.Ops+"/metrics")
 			if err == nil && !strings.Contains(string(a.Body), "\nselvage_session_fallback "+want+"\n") {
 				err = fmt.Errorf("selvage_session_fallback is not %s", want)
@@ -145,7 +145,7 @@ func unavailable(t *testing.T, n *harness.Nodes) {
 	}
 }
 
-// timeLogins signs in while Redis is slow. In a release's run, the 99th percentile is bounded.
+// timeLogins signs in while Redis is slow. In a long run, the 99th percentile is bounded.
 func (l *load) timeLogins() {
 	l.t.Helper()
 	const bound = 1500 * time.Millisecond
