@@ -90,7 +90,7 @@ func (m *module) wantLogoutToken(r request, login signedIn, post *http.Request) 
 
 	events, _ := claims["events"].(map[string]any)
 	event, isObject := events[logoutEvent].(map[string]any)
-	m.check(len(events) == 1 && isObject && len(event) == 0, "events = %v, want a logout event alone",
+	m.check(len(events) == 1 && isObject && len(event) == 0, "events = %v, want only a logout event",
 		claims["events"])
 
 	m.check(claims["sub"] == login.sub(), "sub = %v, the ID token has %s", claims["sub"], login.sub())

@@ -40,7 +40,7 @@ func wayOf(name string) way {
 }
 
 // certificateHeader is the header in which a trusted proxy reports the certificate of a client. The
-// test is the proxy.
+// test acts as the proxy.
 const certificateHeader = "X-SSL-Cert"
 
 // A bank is a client with the profile fapi2. It has a key for its assertions and request objects,

@@ -42,7 +42,7 @@ func newDynamicProvider(t *testing.T) *provider {
 	return op
 }
 
-// members holds the members of a registration.
+// members holds the members of a JSON object, such as a registration.
 type members = map[string]any
 
 // newKeyPair returns a new RSA key with a new key ID.
@@ -346,7 +346,8 @@ func keyRotation(m *module) {
 	code := r.code(r.answer())
 	first := r.redeem(r.form(code))
 
-	// The suite also waits after the change, because keys are not read again immediately.
+	// Wait after the change, as the suite does, because the provider does not read keys again
+	// immediately.
 	m.keys[c.ID] = newKeyPair(m)
 	site.put("/jwks", mustJSON(m, publicKeys(m.keys[c.ID])))
 	m.await(time.Now().Add(6 * time.Second))

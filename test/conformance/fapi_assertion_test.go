@@ -57,7 +57,7 @@ func assertionMissing(m *module) {
 	m.wantRefused(m.op.Post(m, at, options...), wrongClient...)
 }
 
-// assertionRS256 signs an assertion with RS256, and with a key that may only sign with PS256.
+// assertionRS256 signs an assertion with RS256, using a key that may sign only with PS256.
 func assertionRS256(m *module) {
 	key := rsaKey(m)
 	b := newBankWith(m, m.op.Project, m.bank().way, key)
@@ -148,7 +148,7 @@ func unsignedPush(m *module) {
 	m.wantRefused(r.pushForm(r.Values), wrongRequest...)
 }
 
-// objectRS256 signs a request object with RS256, and with a key that may only sign with PS256.
+// objectRS256 signs a request object with RS256, using a key that may sign only with PS256.
 func objectRS256(m *module) {
 	key := rsaKey(m)
 	b := newBankWith(m, m.op.Project, m.bank().way, key, messageSigning...)

@@ -153,7 +153,7 @@ var (
 	wrongGrant   = []string{"invalid_grant"}
 )
 
-// redirectURIOmitted sends no redirect URI, either in the push or with the browser.
+// redirectURIOmitted pushes a request without a redirect URI, and opens one in the browser.
 func redirectURIOmitted(m *module) {
 	r := m.transfer(m.bank(), "redirect_uri", "")
 	m.wantRefused(r.push(), wrongRequest...)

@@ -56,8 +56,8 @@ func logoutNoState(m *module) {
 	m.wantLoggedOut()
 }
 
-// refused checks a logout that must not redirect the browser. The logout ends with an error page,
-// or with a confirmation page whose response must not redirect either.
+// refused checks a logout that must not redirect the browser. The logout ends with an error page or
+// a confirmation page.
 func (m *module) refused(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)

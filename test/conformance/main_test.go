@@ -38,7 +38,7 @@ type module struct {
 	kind    string // response_type of the requests, or the name of a way
 	browser *harness.Browser
 	keys    map[string]jose.JSONWebKey // keys of clients that registered themselves, by client
-	outcome string                     // "passes", "warns" with the reason, or "skipped" with the reason
+	outcome string                     // passes, or warns or skipped followed by the reason
 }
 
 // These are the outcomes of a module that does not fail.

@@ -102,7 +102,7 @@ var (
 	hybridTypes   = []string{"code id_token", "code token", "code id_token token"}
 )
 
-// directModules are the modules of both plans, Implicit and Hybrid.
+// directModules are the modules that the plans Implicit and Hybrid share.
 var directModules = []entry{
 	{"oidcc-server", server, nil},
 	{"oidcc-idtoken-signature", idTokenSignature, nil},

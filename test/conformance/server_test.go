@@ -58,7 +58,7 @@ func responseTypeMissing(m *module) {
 	r.wantError(p.Callback(m), "unsupported_response_type", "invalid_request") // the type selects the part of the URL
 }
 
-// idTokenSignature checks the signature for a client registered without an algorithm.
+// idTokenSignature checks that an ID token is signed with RS256 and one of the published keys.
 func idTokenSignature(m *module) {
 	s := m.request().flow() // verifies RS256 and the key's name
 	sig, err := jose.ParseSignedCompact(s.IDToken, []jose.SignatureAlgorithm{jose.RS256})
@@ -130,7 +130,8 @@ func loginHint(m *module) {
 	r.finish(m.parameters(m.signIn(p)))
 }
 
-// acrValues requests the values that the metadata offers. The ID token must have one of them.
+// acrValues requests the values that the metadata offers. The suite warns unless the ID token has
+// one of them.
 func acrValues(m *module) {
 	var offered []string
 	list, _ := m.op.metadata["acr_values_supported"].([]any)

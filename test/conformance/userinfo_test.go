@@ -119,8 +119,8 @@ func scopeAddress(m *module) { m.scopes("address") }
 func scopePhone(m *module)   { m.scopes("phone") }
 func scopeAll(m *module)     { m.scopes("email", "phone", "address", "profile") }
 
-// scopeEmail requests only the email address. userinfo must not contain the name. The ID token must
-// not contain either of them, because there is an access token.
+// scopeEmail requests only the email address. userinfo must not contain the name. If there is an
+// access token, the ID token must not contain either of them.
 func scopeEmail(m *module) {
 	if s, info := m.scopes("email"); info != nil {
 		m.check(info["name"] == nil, "userinfo contains a name although the scope is email")

@@ -121,8 +121,8 @@ func (op operation) uploads() bool {
 	return op.RequestBody != nil && op.RequestBody.Value.Content["audio/*"] != nil
 }
 
-// TestRecordings shows that every operation of recordings returns all its documented statuses. It
-// uses the same checks as TestOperations.
+// TestRecordings shows that every operation of recordings returns all its documented statuses. Its
+// checks are similar to those of TestOperations.
 func TestRecordings(t *testing.T) {
 	w := newWorld(t)
 	subscriber, login := w.login(t, "openid Voice")
