@@ -14,7 +14,7 @@ import (
 
 const (
 	maxBackupCost = 1.1 // CPU time of a request during a backup, as a multiple of the usual time
-	maxBackupTime = 2   // time of a backup, as a multiple of its CPU time and of copying the files
+	maxBackupTime = 2   // time of a backup, as a multiple of its CPU time plus the time to copy the files
 )
 
 // backUp creates a backup while clients use the server. With LONG=1, it creates more of them in
@@ -97,8 +97,9 @@ func copyFiles(t *testing.T, dir string) time.Duration {
 	return time.Since(began)
 }
 
-// costUntil verifies tokens at a fixed rate until a value arrives on done. With every twentieth
-// token, it also lets a browser sign in. It returns the CPU time of the server for each request.
+// costUntil verifies tokens at a fixed rate until done delivers a value or is closed. With every
+// twentieth token, it also lets a browser sign in. It returns the CPU time of the server for each
+// token.
 func (in *installation) costUntil(t *testing.T, done <-chan time.Time) time.Duration {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

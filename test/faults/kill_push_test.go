@@ -85,9 +85,8 @@ func (c pusher) send(t *testing.T, path string, v url.Values, assertion string,
 }
 
 // TestKillAfterPush kills the server after a client has pushed an authorization request, and after
-// a browser has answered it. Afterwards, its assertion and its proof are refused at all endpoints,
-// and the request cannot be answered again. New assertions, proofs and requests are accepted
-// immediately.
+// a browser has answered it. Afterwards, the assertion and the proof of the push are refused, and the
+// request cannot be answered again. New assertions, proofs and requests are accepted immediately.
 func TestKillAfterPush(t *testing.T) {
 	t.Parallel()
 	s := harness.StartConfig(t, harness.Config{})

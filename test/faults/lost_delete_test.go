@@ -53,8 +53,8 @@ func TestLostDeletes(t *testing.T) {
 	})
 }
 
-// losing returns the URL of a proxy for the object store. It answers DELETE requests itself, with
-// the given status unless that is 0.
+// losing returns the URL of a proxy for the object store. If status is not 0, the proxy answers DELETE
+// requests itself, with that status.
 func losing(t *testing.T, to string, status *atomic.Int64) string {
 	t.Helper()
 	target, err := url.Parse(to)

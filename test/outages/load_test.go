@@ -17,11 +17,12 @@ import (
 // recovery limits how long a server may take to recover after a fault.
 const recovery = time.Minute
 
-// often is the interval between two requests of a client. Clients without a pause would use all CPU
+// often is the interval at which a client begins a login. Clients without a pause would use all CPU
 // time during an outage, and would not find more faults.
 const often = 40 * time.Millisecond
 
-// clients sign in, refresh and request codes during a fault, and record the responses.
+// clients request codes, redeem them and refresh the tokens during a fault. They record the responses
+// that violate the protocol.
 type clients struct {
 	t       *testing.T
 	client  *harness.Client
@@ -99,7 +100,7 @@ func (c *clients) logIn() {
 	l := &chain{flow: f, code: to.Query().Get("code")}
 	tokens, ok := c.token(f.Form(l.code))
 	if !ok {
-		return // the code may be redeemed, or the login must start again
+		return // the code may already be redeemed, or the login must start again
 	}
 
 	l.newest = tokens.RefreshToken

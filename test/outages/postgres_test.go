@@ -51,8 +51,8 @@ func TestPostgresHangs(t *testing.T) {
 	c.check(t)
 }
 
-// TestPostgresIsFull occupies all connections. Requests get a 503 with Retry-After, and the pool
-// recovers afterwards.
+// TestPostgresIsFull makes PostgreSQL refuse all connections, as if others used them. Requests get a
+// 503 with Retry-After, and the pool recovers afterwards.
 func TestPostgresIsFull(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)

@@ -47,7 +47,7 @@ var outages = []outage{
 	single("F06 full", tell("CONFIG", "SET", "maxmemory", "1mb"), tell("CONFIG", "SET", "maxmemory", "0")),
 	single("F08 read-only", tell("REPLICAOF", "127.0.0.1", "1"), tell("REPLICAOF", "NO", "ONE")),
 	single("F09 dead, then empty", kill, func(t *testing.T, r *servers.RedisServer) { r.StartEmpty(t) }),
-	{"F10 a master is halted, its replica promoted, and both are there", func(t *testing.T) (string, func(), func()) {
+	{"F10 a halted master returns after a failover", func(t *testing.T) (string, func(), func()) {
 		s := servers.OwnSentinel(t)
 		return s.URL, func() { s.Master.Pause(t) }, func() {
 			harness.Eventually(t, recovers, "a new master", func() error {
@@ -67,7 +67,7 @@ const (
 	recovers = time.Minute      // time until Redis is no longer used, or is used again
 )
 
-// TestRedisOutage stops Redis under load. Nobody is signed out, and logins continue. A logout
+// TestRedisOutage makes Redis fail under load. Nobody is signed out, and logins continue. A logout
 // during the outage takes effect within a second and stays in effect.
 func TestRedisOutage(t *testing.T) {
 	for _, o := range outages {
@@ -101,7 +101,7 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 	flow := c.NewFlow(scope)
 	code, err := flow.QuickCode(stays.Cookies())
 	if err != nil {
-		t.Errorf("redeeming a code during the outage: %v", err)
+		t.Errorf("getting a code during the outage: %v", err)
 	}
 
 	refreshed, err := c.QuickRefresh(tokens.RefreshToken)
