@@ -33,8 +33,8 @@ func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certific
 	return conn.ConnectionState().PeerCertificates[0], nil
 }
 
-// Await waits until selvage presents a certificate for a host that is not one of others. It returns
-// the new certificate.
+// Await waits until selvage presents a certificate for the host other than those in others. It
+// returns the new certificate.
 func Await(
 	t harness.T, s *harness.Server, host string, roots *x509.CertPool, others ...*x509.Certificate,
 ) *x509.Certificate {
@@ -47,7 +47,7 @@ func Await(
 
 		for _, other := range others {
 			if got.Equal(other) {
-				return errors.New("the certificate is the previous one")
+				return errors.New("the certificate is an earlier one")
 			}
 		}
 		return nil

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// A balancer chooses the node of each request in front of [Nodes]. It works like nginx and HAProxy
-// with health checks. Nodes that are not ready get no requests. A request that could not be sent to
-// its node goes to another node.
+// A balancer in front of [Nodes] chooses the node for each request. It works like nginx and HAProxy
+// with health checks. If no connection to a node can be made, the request goes to another node.
+// Nodes that are not ready are tried last.
 type balancer struct {
 	n      *Nodes
 	turn   atomic.Int64

@@ -86,7 +86,7 @@ func (b *Browser) follow(t T, method, target string, opts ...Option) Page {
 		}
 		method, target, opts = http.MethodGet, next.String(), nil
 	}
-	t.Fatalf("%s: more than ten redirects", target)
+	t.Fatalf("%s: still redirected after ten requests", target)
 	return Page{}
 }
 

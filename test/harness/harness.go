@@ -68,14 +68,14 @@ func OneBackend(t T) {
 	}
 }
 
-// Rows skips a test that concerns only the database, if another backend in this run has the same
-// database. The test runs on SQLite and on PostgreSQL. It runs on Redis if SELVAGE_TEST_BACKENDS,
-// the list of backends in this run, does not contain PostgreSQL.
+// Rows skips a test that concerns only the database, on backends whose database another backend also
+// uses. The test runs on SQLite and on PostgreSQL. It runs on Redis if SELVAGE_TEST_BACKENDS, the
+// list of backends in this run, does not contain PostgreSQL. It never runs on a Redis Cluster.
 func Rows(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {
 	case name == "cluster":
-		t.Skipf("runs on redis")
+		t.Skipf("runs on postgres, or on redis")
 	case name == "redis" && slices.Contains(strings.Fields(os.Getenv("SELVAGE_TEST_BACKENDS")), "postgres"):
 		t.Skipf("runs on postgres")
 	}

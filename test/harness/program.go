@@ -8,7 +8,7 @@ import (
 // A Program is a [T] for programs that are not tests, such as benchmarks. A failure ends the
 // process. The zero value is ready to use; call [Program.End] last.
 type Program struct {
-	Name string // prefix of error messages
+	Name string // prefix of the messages of Fatalf
 
 	cleanups []func()
 	failed   bool

@@ -46,8 +46,9 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
 
-// Patiently repeats ask, for at most a minute, while its status or a [*Refusal] is 503. On a busy
-// machine, many concurrent requests for the same row may wait longer than the server permits.
+// Patiently repeats ask, for at most a minute, while ask returns the status 503 or a [*Refusal] with
+// it. On a busy machine, many concurrent requests for the same row may wait longer than the server
+// permits.
 func Patiently(ask func() (status int, err error)) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		var r *Refusal
@@ -67,7 +68,8 @@ func (s *Server) TryPatiently(method, target string, opts ...Option) (a Answer, 
 	return a, err
 }
 
-// QuickToken requests tokens. The error is a [*Refusal] if the server answered.
+// QuickToken requests tokens. The error is a [*Refusal] if the server answered with another status
+// than 200.
 func (c *Client) QuickToken(form url.Values) (Tokens, error) {
 	a, err := c.Try("POST", "/oauth/token", c.Authenticated(form)...)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// These are the deadlines for starting and stopping a server. They are generous, because a test
-// must not fail on a machine that is busy with other suites.
+// The deadlines for starting and stopping a server are generous, because a test must not fail on a
+// machine that is busy with other suites.
 const (
 	startDeadline = time.Minute
 	stopDeadline  = time.Minute
 	pollEvery     = 10 * time.Millisecond
 )
 
-// A Config configures a server. The zero value configures a server on free loopback ports, whose
-// data directory contains only keys at first.
+// A Config configures a server. The zero value configures a server on free loopback ports, with keys
+// and an empty database.
 type Config struct {
 	Data     string   // data directory; "" creates one with the keys of an earlier start
 	Backends []string // variables that name the database and sessions; nil means the same as Beside, or new ones

@@ -32,7 +32,7 @@ type Call struct {
 	answers             chan string // receives the server's descriptions
 	answered            chan struct{}
 	ended               chan string   // receives the cause of the end
-	lost                chan struct{} // receives the node that was lost
+	lost                chan struct{} // closed when the call's node is lost
 	answerOnce, endOnce sync.Once
 	lostOnce            sync.Once
 

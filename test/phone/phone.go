@@ -21,7 +21,8 @@ import (
 // patience is how long a phone waits for anything.
 const patience = time.Minute
 
-// A Phone is a client with one WebSocket. Its methods are safe for concurrent use.
+// A Phone is a client with one WebSocket. Its methods are safe for concurrent use, except those that
+// configure later calls, such as Silent and Light.
 type Phone struct {
 	Protocol string     // protocol to pass to a later phone that takes over from this one
 	Rings    chan *Call // calls to the phone

@@ -51,7 +51,8 @@ func (c *Call) WaitEnded() string {
 	}
 }
 
-// Ended returns an error until the server has ended the call, which must be with a cause.
+// Ended returns an error until the server has ended the call. It ends the test if the call ended
+// with a different cause.
 func (c *Call) Ended(cause string) error {
 	c.phone.t.Helper()
 	select {

@@ -25,8 +25,8 @@ func BackendName(t T) string {
 	return name
 }
 
-// Backend returns environment variables for selvage. They name a new database and a new session
-// store on the chosen backend, which are removed at the end of the test.
+// Backend returns environment variables for selvage that name a new database and a new session store
+// on the chosen backend. It returns none for SQLite. The database is dropped at the end of the test.
 func Backend(t T) []string {
 	t.Helper()
 	return BackendLike(t, "")

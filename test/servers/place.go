@@ -48,8 +48,8 @@ var thePlace = sync.OnceValues(func() (*place, error) {
 	return &place{dir: dir, open: end}, nil
 })
 
-// newPlace creates a subdirectory of the place that belongs to the account. If account is nil, it
-// belongs to our own account.
+// newPlace creates a subdirectory of the place. The account owns it or, if account is nil, our own
+// account.
 func newPlace(kind string, account *syscall.Credential) (string, error) {
 	p, err := thePlace()
 	if err != nil {

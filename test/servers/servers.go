@@ -1,5 +1,5 @@
-// Package servers starts real PostgreSQL, Redis and S3 servers for tests, on free ports of
-// 127.0.0.1, with their data in a temporary directory.
+// Package servers starts real PostgreSQL, Redis, S3 and rtpengine servers for tests, on free ports
+// of 127.0.0.1, with their data in a temporary directory.
 //
 // [Postgres], [Redis], [Cluster] and [Sentinel] return URLs on shared servers. A shared server
 // starts when the test process first needs it. If SELVAGE_TEST_POSTGRES, SELVAGE_TEST_REDIS,
@@ -8,9 +8,9 @@
 // them. [OwnPostgres] and its counterparts start a server for one test, which may stop, kill, pause
 // and restart it.
 //
-// All servers end with the test process, however it ends. Servers that already run on the machine
-// are never used. If a program is not installed, the tests that need it are skipped. They fail
-// instead where all tests must run; see [Missing].
+// On Linux, all servers end with the test process, however it ends. Other servers that already run
+// on the machine are never used. If a program is not installed, the tests that need it are skipped.
+// They fail instead where all tests must run; see [Missing].
 package servers
 
 import (

@@ -2,11 +2,11 @@
 //
 //	go run ./test/style [PATH ...]
 //
-// It checks the files that git tracks below the given paths, or all of them. It checks prose in Go
-// comments and strings, Markdown, HTML templates, scripts, SQL and English messages against the
-// forms listed in forms.txt. In Go files it also checks the width of lines, assignments of many
-// values, and long functions without paragraphs. Each finding is one line. Any finding makes the
-// exit status 1.
+// It checks the files below the given paths, or all files of the repository, except those that git
+// ignores. It checks prose in Go comments and strings, Markdown, HTML templates, scripts, SQL and
+// English messages against the forms listed in forms.txt. In Go files it also checks the width of
+// lines, assignments of many values, and long functions without paragraphs. Each finding is one
+// line. Any finding makes the exit status 1.
 package main
 
 import (
@@ -49,7 +49,7 @@ type finding struct {
 
 func (f finding) String() string { return fmt.Sprintf("%s:%d: %s", f.path, f.line, f.message) }
 
-// check returns the findings in all tracked files below paths, or in the whole repository.
+// check returns the findings in all files below paths, or in the whole repository.
 func check(paths []string) ([]finding, error) {
 	files, err := trackedFiles(paths)
 	if err != nil {

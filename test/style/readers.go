@@ -72,7 +72,7 @@ func checkLine(path string, line int, text string) (found []finding) {
 	return found
 }
 
-// checkText checks a file that consists of prose.
+// checkText checks every line of a file as prose, unless the file is generated.
 func checkText(path string, src []byte) (found []finding, err error) {
 	if bytes.Contains(src[:min(len(src), 200)], []byte(generatedMark)) {
 		return nil, nil

@@ -1,7 +1,7 @@
 // Command run starts the servers that tests use, once, and runs a command with their URLs in its
 // environment: go run ./test/servers/run -- COMMAND [ARGUMENT…]
 //
-// Unless TMPDIR is set, the servers and the tests keep their files in memory.
+// Unless TMPDIR is set, the servers and the tests keep their files in memory if it has enough space.
 package main
 
 import (
