@@ -15,7 +15,7 @@ type Use struct{ Token string }
 // These are the outputs of a Use that are not refresh tokens.
 const (
 	Refused = ""
-	Unknown = "?" // the answer was lost, or was a 5xx status
+	Unknown = "?" // the answer was lost, or was an error other than invalid_grant
 )
 
 // A Model describes what the server promises about logins.
@@ -34,7 +34,7 @@ type family struct {
 // have this output.
 //
 // If the output is Unknown, the states are those after the use took effect. A use without an effect
-// needs no state of its own, because it is ordered after all other uses (see History.Ask).
+// needs no state of its own, because it can be ordered after all other uses (see History.Ask).
 func (m Model) step(f family, in Use, out string) []family {
 	if in.Token == "" {
 		if f.redeemed {

@@ -66,7 +66,7 @@ func TestRightHistories(t *testing.T) {
 		"a redemption that had no effect":         "code=unknown code=a a=b",
 		"a lost refresh is repeated":              "code=a a=unknown a=b b=c",
 		"a code that the session store has lost":  "code=refused code=refused",
-		"a code that the session store had again": "code=refused code=a",
+		"a code that the session store has found": "code=refused code=a",
 	} {
 		if !porcupine.CheckOperations(Model{Graceful: true, Lossy: true}.model(), inOrder(uses)) {
 			t.Errorf("%s: the model rejected the history %s, want it accepted", name, uses)

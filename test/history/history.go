@@ -28,8 +28,8 @@ type History struct {
 func New() *History { return &History{began: time.Now()} }
 
 // Ask makes a request for a client, records it and returns its output. A request without an answer,
-// or with status 503, is recorded as Unknown. An error other than invalid_grant is a fault of the
-// server.
+// or with an error other than invalid_grant, is recorded as Unknown. Except for status 503, such an
+// error is a fault of the server.
 func (h *History) Ask(client int, in Use, do func() (harness.Tokens, error)) string {
 	call := time.Since(h.began)
 	tokens, err := do()

@@ -24,8 +24,8 @@ type imported struct {
 	Path, Sid, Status string
 }
 
-// TestCorpusByCommands shows that commands store the corpus in the same way with each kind of storage:
-// from a directory, from a watched directory, and from another server.
+// TestCorpusByCommands imports the corpus from a directory, from a watched directory and from another
+// server. The result is the same with each kind of storage.
 func TestCorpusByCommands(t *testing.T) {
 	harness.OneBackend(t)
 	first := harness.Start(t)

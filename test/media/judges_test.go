@@ -64,8 +64,8 @@ func named(t *testing.T, p *harness.Project, name string, content []byte) harnes
 	return p.Post(t, p.LaML("/Recordings.json"), p.Basic(), harness.Body(w.FormDataContentType(), body.Bytes()))
 }
 
-// TestJudgesAgree shows that ffprobe, sox, lame and mp3val accept each file of the corpus as WAV and
-// as MP3, with the expected format and length.
+// TestJudgesAgree shows that ffprobe, sox, lame and mp3val accept what the server returns for each
+// valid file of the corpus: a WAV file and an encoded MP3, with the expected format and length.
 func TestJudgesAgree(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "ffprobe", "sox", "lame", "mp3val")

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// frontConfig is the nginx configuration for sending recordings from docs/high-availability.md,
-// with additional settings that a process in a test needs.
+// frontConfig is an nginx configuration around the location in docs/high-availability.md that sends
+// recordings. The other settings are those that a process in a test needs.
 const frontConfig = `
 daemon off;
 master_process off;
