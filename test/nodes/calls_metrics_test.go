@@ -36,7 +36,7 @@ func TestCallMetrics(t *testing.T) {
 	})
 	for i, name := range []string{"received", "sent"} {
 		if n := metric(t, n.Each[i], `selvage_bus_messages_total{kind="`+name+`"}`); n < 2 {
-			t.Errorf("node %d: %v messages are %s, want those of a call", i, n, name)
+			t.Errorf("node %d has %s %v messages, want those of a call", i, name, n)
 		}
 	}
 	if n := metric(t, n.Each[1], "selvage_bus_request_seconds_count"); n == 0 {

@@ -96,7 +96,7 @@ func TestCallMovesElsewhere(t *testing.T) {
 }
 
 // TestEndCallElsewhere shows that a call ends within a second after a token was revoked, and that a
-// backend can end a call, both at either node.
+// backend can end a call. Either node may receive the request.
 func TestEndCallElsewhere(t *testing.T) {
 	for i := range 2 {
 		n := two(t)

@@ -16,7 +16,7 @@ func TestClockSkew(t *testing.T) {
 	clock := n.Each[1].Clock(t)
 	clock.Set(30 * time.Second)
 
-	for range 2 { // once for each node that the parts of a login begin at
+	for range 2 { // so that a login begins once at each node
 		l := logIn(t, n)
 		for _, node := range n.Each {
 			node.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken)).Want(t, 200)

@@ -149,7 +149,8 @@ func (p *pair) idleShare() float64 {
 	return float64(p.cpu()-before) / float64(long)
 }
 
-// costOf makes visits at the same time, and returns the CPU time of each.
+// costOf makes visits concurrently. It returns the CPU time of the nodes per visit, without the time
+// that idle nodes use.
 func (p *pair) costOf(t *testing.T, idle float64, visits int, visit func(i int) error) time.Duration {
 	t.Helper()
 	var next atomic.Int64

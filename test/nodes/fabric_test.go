@@ -9,8 +9,8 @@ import (
 
 const resources = "/api/fabric/resources/"
 
-// TestFabricElsewhere creates, changes and deletes each kind of resource at one node. The other
-// node shows every change immediately, because both nodes read the same rows.
+// TestFabricElsewhere creates and changes each kind of resource at one node, and deletes it at the
+// other. The respective other node shows every change immediately, because both read the same rows.
 func TestFabricElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)

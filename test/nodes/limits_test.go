@@ -56,7 +56,7 @@ func TestGuessesAtAllNodes(t *testing.T) {
 			all.Wait()
 			if looked.Load() < allowed || looked.Load() > allowed+1 ||
 				looked.Load()+refused.Load() != guesses { // a very slow machine permits one more
-				t.Errorf("of %d guesses %d were checked and %d refused, want %d and the others", guesses,
+				t.Errorf("of %d guesses, %d were checked and %d refused, want only %d checked", guesses,
 					looked.Load(), refused.Load(), allowed)
 			}
 		})

@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLogoutNotifiedOnce ends logins at two nodes in every way that is possible for commands and
-// backends. The client is notified once of each end. If a node is killed while the client rejects
-// notifications, the remaining node delivers them.
+// TestLogoutNotifiedOnce ends logins at two nodes with several commands and API requests. The client is
+// notified once of each end. If a node is killed while the client rejects notifications, the
+// remaining node delivers them, perhaps again.
 func TestLogoutNotifiedOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

@@ -146,11 +146,11 @@ func TestRoomMessagesElsewhere(t *testing.T) {
 	t.Logf("a message reached %d members after %v", members, time.Since(began))
 	outside.Call(t, "signalwire.ping", map[string]any{})
 	if outside.WasTold("signalwire.event") {
-		t.Error("somebody outside of the room gets its messages")
+		t.Error("somebody outside the room gets its messages")
 	}
 }
 
-// TestMessagesWithoutCalls shows that messages reach other nodes if calls are off.
+// TestMessagesWithoutCalls shows that messages reach other nodes when calls are off.
 func TestMessagesWithoutCalls(t *testing.T) {
 	off := []string{"--listen-media", "off"}
 	n := harness.StartNodes(t, nil, harness.Config{Args: off}, harness.Config{Args: slices.Clone(off)})

@@ -70,7 +70,7 @@ func TestRingEndedEverywhere(t *testing.T) {
 	}
 
 	for what, ask := range asks {
-		harness.Eventually(t, patience, what+" at the other node is refused", func() error {
+		harness.Eventually(t, patience, what+" to be refused at the other node", func() error {
 			return ask().StatusIs(401)
 		})
 	}

@@ -63,8 +63,8 @@ func TestRoomElsewhere(t *testing.T) {
 
 // TestRoomTakenOver kills the node of a room. The other node takes over the room when someone
 // arrives there: a member that attaches, or a new caller. Members that attach return to the same
-// session. A locked session stays locked. Its recording stops with the node, and a new recording
-// starts. The member that does not attach leaves the session.
+// session. A locked session stays locked. The session's recording stops with the node, and a new
+// recording starts. The member that does not attach leaves the session.
 func TestRoomTakenOver(t *testing.T) {
 	for _, first := range []string{"member", "caller"} {
 		t.Run(first+" first", func(t *testing.T) {

@@ -16,12 +16,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// turns is how many times the keys change under load. A release needs more.
+// turns is how many times the keys change under load.
 const turns = 3
 
-// askEvery is the interval at which each node is asked for tokens while keys change. It is short
-// enough to create tokens at every stage of a change. It is also long enough to leave CPU time to
-// other tests.
+// askEvery is the interval at which a client asks a node for tokens. It is short enough to create
+// tokens at every stage of a change of keys. It is also long enough to leave CPU time to other tests.
 const askEvery = 25 * time.Millisecond
 
 // TestRotationUnderLoad rotates keys automatically every six seconds while both nodes sign and

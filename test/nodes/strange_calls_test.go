@@ -34,7 +34,7 @@ func verto(t *testing.T, s *harness.Socket, call, node, method string, dialog ma
 }
 
 // TestAttachFlood shows that a client that repeatedly attaches to unknown calls is rate-limited,
-// because each attempt searches all nodes. Five attempts are answered at once, and then one a
+// because each attempt searches all nodes. Five attempts are permitted immediately, and then one per
 // second.
 func TestAttachFlood(t *testing.T) {
 	n := two(t)
@@ -47,12 +47,12 @@ func TestAttachFlood(t *testing.T) {
 
 	most := 6 + int(time.Since(began)/time.Second)
 	if codes["200"] < 5 || codes["200"] > most || codes["200"]+codes["429"] != 30 {
-		t.Errorf("the codes of the answers are %v, want 5 to %d times 200, and 429", codes, most)
+		t.Errorf("the codes of the answers are %v, want 5 to %d times 200, and otherwise 429", codes, most)
 	}
 }
 
-// TestStrangeNodes shows that a command for a node with an impossible name is answered like a
-// command for an unknown call. If the node were asked, the answer would say that it did not respond.
+// TestStrangeNodes shows that a command for a node with an unknown or impossible name is answered like
+// a command for an unknown call. If the node were asked, the answer would say that it did not respond.
 func TestStrangeNodes(t *testing.T) {
 	sessionless := harness.Config{Env: []string{"SELVAGE_SESSIONS="}}
 	n := harness.StartNodes(t, nil, sessionless, sessionless)
@@ -66,8 +66,8 @@ func TestStrangeNodes(t *testing.T) {
 	}
 }
 
-// TestSocketOfOthers shows that a client that names another subscriber's socket does not receive
-// events of that subscriber's calls.
+// TestSocketOfOthers shows that the events of a subscriber's calls still reach that subscriber after
+// another client has named the subscriber's socket.
 func TestSocketOfOthers(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)

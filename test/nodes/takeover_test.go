@@ -63,7 +63,7 @@ func (p people) wantStatus(t *testing.T, at *harness.Server, id, status string) 
 	}
 	at.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &list)
 	if got := fmt.Sprint(list.Calls); got != fmt.Sprintf("[{%s %s}]", id, status) {
-		t.Errorf("the calls are %s, want one, %s and %s", got, id, status)
+		t.Errorf("the calls are %s, want only %s with the status %s", got, id, status)
 	}
 }
 

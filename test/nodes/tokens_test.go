@@ -29,8 +29,8 @@ func (g *grantee) at(node *harness.Server) *harness.Project {
 	return &p
 }
 
-// TestTokensElsewhere creates each kind of token at one node and uses it at the other node. It ends
-// the token there in every possible way, and checks that the first node refuses it.
+// TestTokensElsewhere creates each kind of token at one node and uses it at both. It ends the token at
+// the other node in several ways, and checks that the first node then refuses it.
 func TestTokensElsewhere(t *testing.T) {
 	n := two(t)
 	here, there := n.Each[1], n.Each[0] // commands use the data of the node there
@@ -78,14 +78,14 @@ func TestTokensElsewhere(t *testing.T) {
 		{"invite revoked", invite, revoke},
 		{"invite of a deleted subscriber", invite, remove},
 		{"invite of a revoked subscriber", invite, everything},
-		{"guest token of an embed key revoked", embed, revoke},
-		{"guest token of an embed key that is revoked", embed, endKeys},
+		{"revoked guest token of an embed key", embed, revoke},
+		{"guest token of a revoked embed key", embed, endKeys},
 	}
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := p
-			if tt.name == "guest token of an embed key that is revoked" {
+			if tt.name == "guest token of a revoked embed key" {
 				p = n.NewProject(t) // a new project has no other embed key
 			}
 			g := newGrantee(t, n, p)
@@ -151,7 +151,7 @@ func TestFamilyElsewhere(t *testing.T) {
 }
 
 // TestDevicesElsewhere registers a device at one node, and again at the other. Both registrations
-// are the same device.
+// return the same device. After its deletion at one node, the other does not know it.
 func TestDevicesElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
