@@ -85,7 +85,7 @@ FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`), "
 	return number(p, fields[0]), number(p, fields[1])
 }
 
-// redisBytes returns the memory of the data in Redis.
+// redisBytes returns the memory that Redis has allocated.
 func (b *backend) redisBytes(p *harness.Program) float64 { return b.redisCounter(p, "used_memory") }
 
 // redisCounter returns a figure that the command INFO prints.

@@ -45,7 +45,8 @@ type side struct {
 	delays []time.Duration
 }
 
-// hear counts a packet. The payload contains the time at which the packet was sent.
+// hear counts a packet and records its delay. The payload contains the time at which the packet was
+// sent.
 func (s *side) hear(payload []byte) {
 	took := time.Since(epoch) - time.Duration(binary.BigEndian.Uint64(payload))
 	s.heard.Add(1)

@@ -1,10 +1,9 @@
 // Command bench measures the cost of every operation of selvage: the server's CPU time per
-// operation, the rate, and the latency. It prints CPU times as ratios, which are insensitive to
-// noise and comparable between machines.
+// operation, the rate, and the latency. It also prints the ratio of each CPU time to that of a bare
+// net/http server, the floor. The ratios are insensitive to noise and comparable between machines.
 //
 // It builds the binary, pins the server to one core and itself to another, checks every response,
-// and repeats each measurement. It alternates these measurements with measurements of a bare
-// net/http server. That server is the floor, to which it compares the results.
+// and repeats each measurement. It alternates these measurements with measurements of the floor.
 package main
 
 import (

@@ -19,7 +19,7 @@ type operation struct {
 	address     string
 	connections int
 	goal        float64 // maximum CPU milliseconds on the reference machine; 0 means no goal
-	work        work    // signatures and hashes that the goal includes
+	work        work    // expensive steps that the goal includes
 	pace        int     // operations per second while measuring latencies; 0 for no limit
 	task        func(worker int) task
 }
@@ -42,7 +42,7 @@ type sample struct {
 	p50, p99 float64 // latencies in milliseconds
 }
 
-// warmUp is the load before each measurement.
+// warmUp is how long the load runs before each measurement.
 const warmUp = 300 * time.Millisecond
 
 // measure runs an operation for length. If gate is not nil, measure calls it before each

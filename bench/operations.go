@@ -200,12 +200,13 @@ func basic(id, secret string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
 }
 
-// bytesOf returns a task that sends request and checks that the response body is want.
+// bytesOf returns a task that sends request. It checks the length and the beginning of the response
+// body, which should be want.
 func bytesOf(request []byte, status int, want []byte) task {
 	return func(c *wire) error {
 		a, err := c.do(request)
 		if err == nil && (a.length != int64(len(want)) || !bytes.HasPrefix(want, a.body)) {
-			err = fmt.Errorf("%d bytes, not the %d that were asked for", a.length, len(want))
+			err = fmt.Errorf("the body of %d bytes differs from the %d bytes wanted", a.length, len(want))
 		}
 		if err != nil {
 			return err

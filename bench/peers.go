@@ -69,9 +69,9 @@ func (v provider) start(p *harness.Program, name string, pinned bool, command ..
 	return peer{name: name, pid: cmd.Process.Pid, operations: v.measured(p)}
 }
 
-// besidePeers measures selvage and the other providers alternately. For each operation, it prints
-// the median CPU time of selvage. For each peer, it prints the ratio of selvage's time to the
-// peer's time: the median, the minimum and the maximum of the pairs.
+// besidePeers measures selvage and the other providers alternately. For each operation, it prints the
+// median CPU times of selvage and of each peer. It also prints the median, the minimum and the maximum
+// of the ratios of the pairs (selvage's time divided by the peer's).
 func besidePeers(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	ours, peers := newWorld(p, pinned, ""), startPeers(p, pinned)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -111,7 +111,8 @@ func (v provider) post(path, body string, headers ...string) []byte {
 	return postTo(v.host, path, form, body, headers...)
 }
 
-// signIn signs in a browser and returns its Cookie header.
+// signIn begins a flow for each client in a browser, and returns the browser's Cookie header. A
+// provider without a login page then considers the browser signed in.
 func (v provider) signIn(p *harness.Program) string {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -182,7 +183,8 @@ func (v provider) codeFlow(c *wire, client, secret string) (t harness.Tokens, er
 	return v.redeem(c, body, client, secret)
 }
 
-// code follows the redirects of an authorization request up to the code.
+// code follows the redirects of an authorization request up to the code. It signs in if it is
+// redirected to the login page.
 func (v provider) code(c *wire, f peerFlow) (string, error) {
 	next := v.get(v.authorize+"?"+f.query(), v.cookies)
 	for range 5 {

@@ -69,8 +69,8 @@ func conferring(p *harness.Program, s settings, prefix []string) *conference {
 	return c
 }
 
-// confer makes the first speaking members send a tone and the others silence, in real time. It
-// returns the number of packets sent.
+// confer makes members send audio in real time: a tone from the first ones, as many as speaking says,
+// and silence from the others. It returns the number of packets sent.
 func confer(p *harness.Program, members []*phone.Call, speaking int, length time.Duration) int64 {
 	tone, silence := g722Second(p, 440), g722Second(p, 0)
 	soundOf := func(member, frame int) string {

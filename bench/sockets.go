@@ -25,7 +25,7 @@ func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	const name = "idle sockets"
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Max < manySockets+100 {
-		p.Logf("%s: not measured, as a process may open %d files", name, files.Max)
+		p.Logf("%s: not measured, because a process may open only %d files", name, files.Max)
 		return nil
 	}
 	if !s.only.MatchString(name) {

@@ -74,8 +74,8 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 	}
 }
 
-// uploadGoal is the CPU time in milliseconds for ten minutes of speech, 9.6 MB, at 300 MB per
-// second and core.
+// uploadGoal is the CPU time in milliseconds for ten minutes of speech, 9.6 MB, at 300 MB per second
+// of CPU time.
 const uploadGoal = 32
 
 // upload returns a task that uploads w.speech. Each upload ends with a different sample, because the
@@ -96,7 +96,7 @@ const (
 	upload   = "upload of ten minutes"
 )
 
-// These are the commands by which lame is measured, at its default quality and at a faster one. Their
+// These are the lame commands that are measured: with the default quality, and with a faster one. Their
 // measurements have the same names.
 const (
 	lameDefault = "lame -b 32"
@@ -105,8 +105,8 @@ const (
 
 var soundNames = []string{mp3Whole, mp3Range, outline, upload}
 
-// addLame measures lame with the same MP3, if lame is installed and selected. It counts only user
-// time, because encoding does not include reading and writing files.
+// addLame measures how lame encodes the same recording, if lame is installed and selected. It counts
+// only user time, because encoding does not include reading and writing files.
 func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []string) {
 	lame, err := exec.LookPath("lame")
 	if err != nil || !s.only.MatchString("lame") {

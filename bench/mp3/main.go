@@ -18,9 +18,9 @@ import (
 func main() {
 	quality := flag.Bool("quality", false, "compare only the quality")
 	speed := flag.Bool("speed", false, "compare only the speed")
-	only := flag.String("only", "", "materials whose name contains this")
-	kind := flag.String("lame", "", "further options of lame, such as \"-q 5\"")
-	repeat := flag.Int("repeat", 7, "pairs of runs")
+	only := flag.String("only", "", "material and rate whose quality is compared, such as \"speech8000\"")
+	kind := flag.String("lame", "", "more options for lame when comparing the quality, such as \"-q 5\"")
+	repeat := flag.Int("repeat", 7, "pairs of runs when comparing the speed")
 	self := flag.String("encode", "", "encode this WAV and write the MP3 to the standard output; for measuring")
 	flag.Parse()
 	if err := run(*quality, *speed, *only, *kind, *repeat, *self); err != nil {

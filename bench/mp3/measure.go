@@ -9,7 +9,7 @@ import (
 type figure struct {
 	segmental float64 // mean signal-to-noise ratio of 20 ms segments in dB, each limited to -10 to 35
 	overall   float64 // signal-to-noise ratio in dB
-	spectral  float64 // mean log-spectral distance of 32 ms windows in dB
+	spectral  float64 // mean log-spectral distance in dB, of windows of at least 32 ms
 }
 
 func measure(original, decoded *clip) figure {

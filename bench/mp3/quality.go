@@ -113,7 +113,7 @@ func decode(name string) (*clip, error) {
 }
 
 // pesq rates speech with the Python package pesq, which models a listener. It returns "–" if the
-// package is missing or the speech cannot be rated.
+// package is missing, or if it cannot rate this material at this sample rate.
 func pesq(dir string, original, decoded *clip, material string) string {
 	python := os.Getenv("PYTHON")
 	if python == "" {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// compareSpeed prints the CPU time for 600 s of recorded speech. It runs the encoders in pairs, so
-// that other load on the machine affects both.
+// compareSpeed prints the CPU time for 600 s of recorded speech. It runs the two encoders alternately,
+// so that other load on the machine affects both.
 func compareSpeed(dir string, repeat int) error {
 	speech, err := prompts(600)
 	if err != nil {

@@ -25,7 +25,7 @@ func mannWhitney(a, b []time.Duration) float64 {
 
 	var ranksOfA, ties float64 // sums
 	for first := 0; first < len(values); {
-		end := first // of the values that are equal to the first one
+		end := first // becomes the end of the values that are equal to the first one
 		for end < len(values) && values[end].took == values[first].took {
 			end++
 		}

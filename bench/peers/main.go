@@ -74,8 +74,8 @@ func (s signedStorage) KeySet(context.Context) ([]op.Key, error) {
 	return []op.Key{publicKey{s.key}}, nil
 }
 
-// serviceID and signedID are the clients of client_credentials. The first is the example's own
-// client. The second differs from it in the format of its tokens.
+// serviceID and signedID are the IDs of the clients for client_credentials. The first is the example's
+// own client. The second differs from it in the format of its tokens.
 const (
 	serviceID = "sid1"
 	signedID  = "sid1-jwt"
