@@ -53,9 +53,9 @@ func (r release) billFile() string {
 
 func component(path, version string, ids []string) cyclonedx.Component {
 	purl := "pkg:golang/" + path + "@" + version
-	var licences cyclonedx.Licenses
+	var licenses cyclonedx.Licenses
 	for _, id := range ids {
-		licences = append(licences, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
+		licenses = append(licenses, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
 	}
 	return cyclonedx.Component{
 		BOMRef:     purl,
@@ -63,6 +63,6 @@ func component(path, version string, ids []string) cyclonedx.Component {
 		Name:       path,
 		Version:    version,
 		PackageURL: purl,
-		Licenses:   &licences,
+		Licenses:   &licenses,
 	}
 }

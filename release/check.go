@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// check tests the release in the same way as users would use it.
+// check tests the release as users would use it.
 func (r release) check() error {
 	dir, err := os.MkdirTemp("", "selvage-check-")
 	if err != nil {

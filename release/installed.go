@@ -68,8 +68,8 @@ func mayInstall() error {
 	return exec.Command("unshare", "--mount", "--pid", "--fork", "true").Run()
 }
 
-// unpackImage writes the files of this processor's image to root, and its user, environment
-// and command to files next to root.
+// unpackImage writes the files of the image for this architecture to root. It writes the image's user,
+// environment and command to files next to root.
 func unpackImage(from, root string) error {
 	index, err := layout.ImageIndexFromPath(from)
 	if err != nil {

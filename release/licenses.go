@@ -13,7 +13,7 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// permissive lists the SPDX identifiers of licences that linked modules may have.
+// permissive lists the SPDX identifiers of licenses that linked modules may have.
 var permissive = []string{
 	"Apache-2.0",
 	"BSD-2-Clause",
@@ -30,24 +30,24 @@ var permissive = []string{
 	"PSF-2.0",
 }
 
-// licenceFile matches the names of files that contain licences.
-var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([.-].*)?$`)
+// licenseFile matches the names of files that contain licenses.
+var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([.-].*)?$`)
 
-// noticeFile matches files that do not state the module's own licence: notices, and lists of
+// noticeFile matches files that do not state the module's own license: notices, and lists of
 // third-party code. Third-party code that is linked is a module of its own, which is checked
 // separately.
 var noticeFile = regexp.MustCompile(`(?i)^(notice|patents)|3rd.?party|third.?party`)
 
-// A licence holds the licences of a module and their texts.
-type licence struct {
+// A license holds the identifiers and the texts of a module's licenses.
+type license struct {
 	module
 	ids   []string
 	texts []string // each begins with the name of its file
 }
 
-// licences writes LICENSES.txt, with the licences of all linked modules and their texts. It
-// fails if a licence is unknown or not permissive.
-func (r release) licences() error {
+// licenses writes LICENSES.txt, with the licenses of all linked modules and their texts. It
+// fails if a license is unknown or not permissive.
+func (r release) licenses() error {
 	all, err := r.licensed()
 	if err != nil {
 		return err
@@ -67,8 +67,8 @@ func (r release) licences() error {
 	return os.WriteFile(filepath.Join(r.out, "LICENSES.txt"), []byte(b.String()), 0o644)
 }
 
-// licensed returns the licences of all linked modules, including Go's standard library.
-func (r release) licensed() (all []licence, err error) {
+// licensed returns the licenses of all linked modules, including Go's standard library.
+func (r release) licensed() (all []license, err error) {
 	modules, err := r.modules()
 	if err != nil {
 		return nil, err
@@ -90,16 +90,16 @@ func (r release) licensed() (all []licence, err error) {
 	return all, nil
 }
 
-// read reads the licence files of a module.
-func read(m module) (licence, error) {
-	l := licence{module: m}
+// read reads the license files of a module.
+func read(m module) (license, error) {
+	l := license{module: m}
 	files, err := os.ReadDir(m.Dir)
 	if err != nil {
 		return l, err
 	}
 
 	for _, f := range files {
-		if f.IsDir() || !licenceFile.MatchString(f.Name()) {
+		if f.IsDir() || !licenseFile.MatchString(f.Name()) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(m.Dir, f.Name()))
@@ -119,7 +119,7 @@ func read(m module) (licence, error) {
 	}
 
 	if l.ids == nil {
-		return l, fmt.Errorf("%s has no known licence", m.Path)
+		return l, fmt.Errorf("%s has no known license", m.Path)
 	}
 	for _, id := range l.ids {
 		if !slices.Contains(permissive, id) {

@@ -143,7 +143,7 @@ func (r release) make() error {
 		what string
 		do   func() error
 	}{
-		{"binaries", r.binaries}, {"licences", r.licences}, {"bill of materials", r.bill}, {"image", r.image},
+		{"binaries", r.binaries}, {"licenses", r.licenses}, {"bill of materials", r.bill}, {"image", r.image},
 		{"packages", r.packages}, {"checksums", r.checksums}, {"checks", r.check},
 	} {
 		begun := time.Now()

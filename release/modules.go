@@ -25,7 +25,7 @@ func (r release) modules() ([]module, error) {
 		}
 		for _, d := range info.Deps {
 			if d.Replace != nil {
-				return nil, fmt.Errorf("%s is replaced, and a release has nothing that is", d.Path)
+				return nil, fmt.Errorf("%s is replaced, which a release does not permit", d.Path)
 			}
 			linked[d.Path] = *d
 		}

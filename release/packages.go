@@ -61,8 +61,8 @@ func (r release) writePackage(info *nfpm.Info) error {
 // numbered matches versions that begin with a number, apart from a leading v.
 var numbered = regexp.MustCompile(`^v?\d`)
 
-// debianVersion returns the version in a form that Debian sorts correctly. Untagged versions sort
-// by time, before all tagged versions.
+// debianVersion returns the version in a form that Debian sorts correctly. Versions without a number,
+// such as commits, sort by time, before all numbered versions.
 func (r release) debianVersion() string {
 	if numbered.MatchString(r.version) && strings.Contains(r.version, ".") {
 		return strings.TrimPrefix(r.version, "v")
