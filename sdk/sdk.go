@@ -1,5 +1,5 @@
 // Package sdk serves the browser SDK as a script to include and as a module. The files are built
-// from src/ (see build/) and committed, so that building the server only needs Go.
+// from src/ (see build/) and committed, so that building the server needs only Go.
 package sdk
 
 //go:generate go run ./build

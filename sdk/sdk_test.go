@@ -30,8 +30,8 @@ func TestHandler(t *testing.T) {
 		if got.StatusCode != http.StatusOK ||
 			got.Header.Get("Content-Type") != "text/javascript; charset=utf-8" ||
 			got.Header.Get("Cache-Control") != tt.caching || got.Header.Get("Access-Control-Allow-Origin") != "*" {
-			t.Errorf("GET %s = %d %v, want 200, the caching and access from any origin", tt.path, got.StatusCode,
-				got.Header)
+			t.Errorf("GET %s = %d %v, want 200, Cache-Control %q and access from any origin", tt.path,
+				got.StatusCode, got.Header, tt.caching)
 		}
 		if again := ask(tt.path, got.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
 			t.Errorf("GET %s with its ETag = %d, want 304", tt.path, again.StatusCode)

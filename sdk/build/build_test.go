@@ -42,7 +42,7 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// budget is the largest compressed size of the SDK, in bytes.
+// budget is the maximum compressed size of each file of the SDK, in bytes.
 const budget = 10_000
 
 func TestBudget(t *testing.T) {
