@@ -81,7 +81,7 @@ func TestMailVerification(t *testing.T) {
 			links++
 		}
 	}
-	if links != 1 || m.Browser().Open(t, second).Status == 0 {
+	if links != 1 || m.Browser().Open(t, second).Status != 200 {
 		t.Errorf("%d verification links are valid, want only the last", links)
 	}
 
