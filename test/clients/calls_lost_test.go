@@ -2,6 +2,7 @@ package clients
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,14 +73,14 @@ func (f *phone) wantOne(at *harness.Server, id, status string) {
 		Calls []struct{ Sid, Status string }
 	}
 	at.Get(f.T, f.project.LaML("/Calls.json"), f.project.Basic()).Want(f.T, 200).Read(f.T, &list)
-	n := 0
+	var records []string
 	for _, c := range list.Calls {
-		if c.Sid != id {
-			continue
+		if c.Sid == id {
+			records = append(records, c.Status)
 		}
-		if n++; n > 1 || c.Status != status {
-			f.Errorf("the call is %s in record %d, want one record, %s", c.Status, n, status)
-		}
+	}
+	if !slices.Equal(records, []string{status}) {
+		f.Errorf("the records of the call are %v, want one, %s", records, status)
 	}
 }
 
