@@ -30,7 +30,7 @@ func (r release) checkInstalled(dir string) error {
 
 	packages, err := filepath.Glob(filepath.Join(r.out, "*_"+runtime.GOARCH+".deb"))
 	if err != nil || len(packages) != 1 {
-		return fmt.Errorf("found %d packages for %s: %w", len(packages), runtime.GOARCH, err)
+		return fmt.Errorf("found %d packages for %s, want 1", len(packages), runtime.GOARCH)
 	}
 	root := filepath.Join(dir, "root")
 	if err := unpackImage(filepath.Join(dir, "image"), root); err != nil {
