@@ -4,7 +4,8 @@
 
 // The compression function G of RFC 9106, section 3.5, on registers of four words of 64 bits.
 
-// The bytes of two words, in the order that rotates each word to the right by 24 and by 16 bits.
+// rotate24 and rotate16 list the bytes of two words in the order that rotates each word right by 24
+// or 16 bits.
 DATA ·rotate24<>+0(SB)/8, $0x0201000706050403
 DATA ·rotate24<>+8(SB)/8, $0x0a09080f0e0d0c0b
 DATA ·rotate24<>+16(SB)/8, $0x0201000706050403
