@@ -15,8 +15,8 @@
 // such as a refused login.
 //
 // Actions are named like webhook events: noun.verbed. A Detail holds facts that distinguish events.
-// It contains the names of changed fields rather than their values. It never contains secrets or
-// their hashes: passwords, tokens, keys, codes or cookies.
+// For a change, it contains the new values of important fields, and the names of the others that
+// changed. It never contains secrets or their hashes: passwords, tokens, keys, codes or cookies.
 //
 // Events are stored in lanes. Each lane is a chain: the hash of an event is an HMAC over the
 // previous hash and the event's content, with a key derived from the master key ([Key]). Write
@@ -147,7 +147,7 @@ func (e *Event) Drop() { e.dropped = true }
 // dropped.
 func (e Event) Unwritten() bool { return e.none != "" || e.dropped }
 
-// Check returns an error if e is neither an event nor None.
+// Check returns an error if e is neither an event nor the result of [None].
 func (e Event) Check() error {
 	if e.none == "" && e.Action == "" {
 		return fmt.Errorf("a change lacks its audit event")
@@ -155,10 +155,10 @@ func (e Event) Check() error {
 	return nil
 }
 
-// Limits on the strings of an event, which may come from unauthenticated clients.
+// Limits on the texts of an event, which may come from unauthenticated clients.
 const (
-	maxText   = 256
-	maxDetail = 16
+	maxText   = 256 // bytes
+	maxDetail = 16  // facts
 )
 
 // Clean shortens the strings of an event to their limits, replaces control characters, and keeps at
