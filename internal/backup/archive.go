@@ -20,8 +20,8 @@ type Archive struct {
 	Name string
 }
 
-// Find returns the archive in a file, or the newest archive in a directory that is not dated in the
-// future.
+// Find returns the archive in a file. In a directory, it returns the newest archive that is not
+// dated in the future.
 func Find(file string) (Archive, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -68,10 +68,10 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 	return readArchive(file, identities, v)
 }
 
-// Bytes calls do with a reader of the bytes of an object that are outside the archive. h is the
+// Bytes calls do with a reader of an object's bytes, which are outside the archive. h is the
 // archive's header. If the size or the SHA-256 differs from those in o, Bytes returns a [Mismatch],
 // but only after do has received the bytes. It also returns one if the bytes cannot be opened, read
-// or decrypted, even if do returns a different error then.
+// or decrypted, whatever error do returns.
 func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io.Reader) error) error {
 	if !isSHA256(o.SHA256) {
 		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)

@@ -64,7 +64,7 @@ func testRoundTrip(t *testing.T, file string) {
 	}
 }
 
-// TestStockTools shows that age, tar and gunzip can read an archive.
+// TestStockTools shows that an archive can be read with age, tar and gzip, without this package.
 func TestStockTools(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")

@@ -170,8 +170,8 @@ func TestUnreadableWhenNew(t *testing.T) {
 	}
 }
 
-// TestDamage shows that changes to each kind of entry, and a truncated archive, are found. The
-// damaged archive is encrypted again, so that decryption alone does not reveal the damage.
+// TestDamage shows that changed, missing and unexpected entries of each kind are found. The damaged
+// archive is encrypted again, so that decryption alone does not reveal the damage.
 func TestDamage(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")
@@ -182,7 +182,7 @@ func TestDamage(t *testing.T) {
 		"version":        replaced("header.json", `"version": 1`, `"version": 2`),
 		"column":         replaced("header.json", `"name": "id"`, `"name": "id", "integer": true`),
 		"row":            rezipped("rows/parents/000000.jsonl.gz", "[\"a\",2,null]\n"),
-		"row too many":   rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1,null]\n[\"b\",1,null]\n"),
+		"extra row":      rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1,null]\n[\"b\",1,null]\n"),
 		"values":         rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1]\n"),
 		"type":           rezipped("rows/parents/000000.jsonl.gz", "[1,1,null]\n"),
 		"nested":         rezipped("rows/parents/000000.jsonl.gz", "[[\"a\"],1,null]\n"),
@@ -222,7 +222,7 @@ func TestDamagedEncryption(t *testing.T) {
 	}
 
 	for name, content := range map[string][]byte{
-		"last byte cut off": whole[:len(whole)-1],
+		"last byte missing": whole[:len(whole)-1],
 		"half":              whole[:len(whole)/2],
 		"empty":             nil,
 		"first byte":        append([]byte{'A'}, whole[1:]...),
@@ -265,7 +265,7 @@ func TestDamagedMedia(t *testing.T) {
 	}
 
 	for name, content := range map[string][]byte{
-		"cut off":     whole[:len(whole)-1],
+		"truncated":   whole[:len(whole)-1],
 		"changed":     flipped(whole, len(whole)-1),
 		"other bytes": other.Bytes(),
 		"missing":     nil,

@@ -49,7 +49,7 @@ type Summary struct {
 type Report struct {
 	Summary
 	Manifest   Manifest
-	Added      int64 // number of media files that no earlier backup contains
+	Added      int64 // number of media files that this backup stored
 	AddedBytes int64
 }
 

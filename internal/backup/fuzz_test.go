@@ -48,9 +48,9 @@ func pack(f *testing.F, entries ...string) []byte {
 	return b.Bytes()
 }
 
-// FuzzArchive shows that no archive makes the reader panic, that rows have the columns of their
-// table, and that a truncated archive is refused. Entries are compressed, so even a short archive
-// may expand to an entry of very long lines.
+// FuzzArchive shows that no archive makes the reader panic, that rows have as many values as their
+// table has columns, and that nothing follows the last entry. Entries are compressed, so even a
+// short archive may expand to an entry of very long lines.
 func FuzzArchive(f *testing.F) {
 	const columns = `[{"name":"id"},{"name":"n","integer":true}]`
 	header := fmt.Sprintf(`{"format":%q,"version":%d,"inside":true,"tables":[{"name":"a","columns":%s}]}`,
@@ -73,7 +73,7 @@ func FuzzArchive(f *testing.F) {
 	f.Add(pack(f, headerName, header, rowsPrefix+"a/000001.jsonl.gz", "", "unknown", ""))
 	f.Add(pack(f, headerName, `{"format":"x"}`))
 	damaged := pack(f, headerName, header, mediaPrefix+"x", "sound")
-	f.Add(append(damaged[:len(damaged)-1024], bytes.Repeat([]byte("x"), 512)...)) // the position of the next entry
+	f.Add(append(damaged[:len(damaged)-1024], bytes.Repeat([]byte("x"), 512)...)) // before the next entry
 	f.Add(bytes.Repeat([]byte{0}, 2048))
 
 	bound := fuzzcost.Bound{

@@ -35,7 +35,7 @@ type Source struct {
 	Exists   func(ctx context.Context, key string) (bool, error)
 
 	Now      func() time.Time
-	Progress func(done string) // called for each part of a table and for each media file
+	Progress func(done string) // called for each entry with rows or objects, and for each recording
 }
 
 // partSize is the size after which rows continue in another entry of the archive.
