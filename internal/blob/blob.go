@@ -36,7 +36,7 @@ import (
 const incoming = "incoming"
 
 // prefix is how many hex digits of a key make up the name of its folder. With UUIDs of version 7, a
-// new folder begins every four and a half hours.
+// new folder begins about every 4.7 hours.
 const prefix = 6
 
 // A Dir is a directory of blobs. Its methods are safe for concurrent use, and several

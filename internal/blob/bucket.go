@@ -64,7 +64,7 @@ type Bucket struct {
 	swept time.Time       // when Sweep last listed the bucket
 }
 
-// Limits of the requests to the store.
+// Limits on the requests to the store, and on what is remembered about objects.
 const (
 	requestTime = 30 * time.Second // for a request without a body, and for each piece of a body
 	uploadTime  = 12 * time.Hour   // for all requests that store one blob
@@ -285,8 +285,8 @@ func (b *Bucket) recall(name string) (sums, bool) {
 	return s, ok
 }
 
-// storeError returns fs.ErrNotExist for a missing object. Any other error becomes
-// problem.Unavailable, with the error of the store as its cause.
+// storeError returns fs.ErrNotExist for a missing object. Any other error that is not a problem yet
+// becomes problem.Unavailable, with the error of the store as its cause.
 func storeError(err error) error {
 	if err == nil || problem.First(err) != nil || errors.Is(err, fs.ErrNotExist) {
 		return err

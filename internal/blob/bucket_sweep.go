@@ -103,7 +103,7 @@ func (b *Bucket) isOrphan(ctx context.Context, object string, inUse InUse) (bool
 // sweepBefore deletes objects without an owner that were stored before the given time. It also
 // deletes the parts of uploads that began before this time.
 func (b *Bucket) sweepBefore(ctx context.Context, inUse InUse, before time.Time) error {
-	ctx, cancel := context.WithCancel(ctx) // stops listing when Sweep returns early
+	ctx, cancel := context.WithCancel(ctx) // stops the listing on an early return
 	defer cancel()
 
 	var some []minio.ObjectInfo

@@ -34,8 +34,8 @@ type cachedBlob struct {
 	bytes int64
 }
 
-// openCopies opens the directory of copies, including copies that an earlier process made. If these
-// need more space than size, it removes some of them.
+// openCopies opens the directory of copies, and keeps the copies that an earlier process made. If
+// these need more space than size, it removes some of them.
 func openCopies(dir string, size int64) (*copies, error) {
 	d, err := OpenDir(dir)
 	if err != nil {

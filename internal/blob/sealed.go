@@ -70,7 +70,7 @@ func writeUnsealed(f File, write func(File) (map[string][]byte, error)) (map[str
 	return parts, nil
 }
 
-// writeSealed makes write seal what it writes, and seals the parts that it returns.
+// writeSealed calls write with a writer that seals, and seals the parts that write returns.
 func (s *Sealed) writeSealed(
 	key string, f File, write func(File) (map[string][]byte, error),
 ) (map[string][]byte, error) {
@@ -97,7 +97,7 @@ func (s *Sealed) writeSealed(
 func refuseMark(f io.ReaderAt) error {
 	mark := make([]byte, len(sealedMark))
 	if n, err := f.ReadAt(mark, 0); n < len(mark) || err != nil {
-		return nil // the file is shorter than the mark, or cannot be read; the caller reports the error
+		return nil // no mark: the file is shorter, or cannot be read
 	}
 	if string(mark) == sealedMark {
 		return problem.New(problem.Unsupported, "unsupported_media_type", "the upload is not audio")

@@ -148,12 +148,12 @@ func TestDamageIsNoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"cut": func(t *testing.T, file string) { truncate(t, file, size/2) },
-		"cut by a piece": func(t *testing.T, file string) {
+		"truncated": func(t *testing.T, file string) { truncate(t, file, size/2) },
+		"truncated by a piece": func(t *testing.T, file string) {
 			truncate(t, file, int64(headSize)+2*(sealedPiece+sealedOverhead))
 		},
-		"cut to few bytes":  func(t *testing.T, file string) { truncate(t, file, int64(headSize)+7) },
-		"cut to the header": func(t *testing.T, file string) { truncate(t, file, int64(headSize)) },
+		"truncated to few bytes":  func(t *testing.T, file string) { truncate(t, file, int64(headSize)+7) },
+		"truncated to the header": func(t *testing.T, file string) { truncate(t, file, int64(headSize)) },
 	}
 
 	testStores(t, func(t *testing.T, s Store, fileOf func(string) string) {

@@ -56,7 +56,7 @@ func sumUp(r io.ReaderAt, size int64) (sums, error) {
 	return s, nil
 }
 
-// An onlyWriter hides ReadFrom and WriteTo, so that io.CopyBuffer uses its buffer.
+// An onlyWriter hides a writer's ReadFrom, so that io.CopyBuffer uses its buffer.
 type onlyWriter struct{ io.Writer }
 
 // short returns io.ErrUnexpectedEOF if n is less than wanted.

@@ -144,8 +144,8 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, in
 	return errors.Join(errs...)
 }
 
-// removeUnowned locks a file, and deletes it if orphaned returns true. It does nothing if another
-// process has locked the file.
+// removeUnowned locks a file, and deletes it if orphaned returns true. It does nothing if a writer,
+// in any process, has locked the file.
 func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
 	f, err := d.root.OpenFile(name, os.O_RDWR, 0) // on NFS, only files open for writing can be locked (flock(2))
 	if errors.Is(err, fs.ErrNotExist) {
