@@ -63,8 +63,8 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	return encode(fit(picture))
 }
 
-// encode returns the logo with a picture. Photographs can be too large, so encode shrinks the
-// picture until the file fits.
+// encode encodes a picture as a logo. Photographs can be too large, so it shrinks the picture until
+// the file fits.
 func encode(picture *image.NRGBA) (Logo, error) {
 	encoder := png.Encoder{CompressionLevel: png.BestCompression, BufferPool: &buffer{}}
 	drawn, scale := picture, 1.0

@@ -133,8 +133,8 @@ func TestPhotograph(t *testing.T) {
 	}
 }
 
-// TestRefused shows that pictures in other formats, and pictures that are too large, are refused
-// before they are decoded.
+// TestRefused shows that files in other formats, damaged files and pictures that are too large are
+// refused.
 func TestRefused(t *testing.T) {
 	whole := encode(t, draw(600, 400, solid(color.Black)), asPNG)
 	deep := encode(t, image.NewNRGBA64(image.Rect(0, 0, 1024, 600)), asPNG)
@@ -157,9 +157,9 @@ func TestRefused(t *testing.T) {
 		{"half a file", whole[:len(whole)/2], "logo"},
 		{"a bomb", bomb, "a picture may have"},
 		{"a large file", make([]byte, brand.MaxUpload+1), "logo"},
-		{"16 bits a color", deep, "16 bits"},
+		{"16 bits per color", deep, "16 bits"},
 		{"a progressive JPEG", progressive, "progressive"},
-		{"a WebP without loss", []byte(lossless), "lossless"},
+		{"a lossless WebP", []byte(lossless), "lossless"},
 		{"too wide", encode(t, draw(4097, 1, solid(color.Black)), asPNG), "logo"},
 	} {
 		logo, err := brand.MakeLogo(t.Context(), "logo", tt.file)
@@ -182,8 +182,7 @@ func TestParseLogoRefuses(t *testing.T) {
 	}
 }
 
-// FuzzMake shows that any input is either refused with a problem or redrawn as a small logo, at a
-// bounded cost.
+// FuzzMake shows that any input is either refused or redrawn as a small logo, at a bounded cost.
 func FuzzMake(f *testing.F) {
 	f.Add([]byte("\x89PNG\r\n\x1a\n"))
 	f.Add([]byte("RIFF\x24\x00\x00\x00WEBPVP8 "))
@@ -236,7 +235,8 @@ func colorScans(n int) []byte {
 	return b.Bytes()
 }
 
-// TestScans shows that a small file is refused if decoding it would occupy a CPU for minutes.
+// TestScans shows that a small file is refused if it has too many scans, which make decoding
+// expensive.
 func TestScans(t *testing.T) {
 	if _, err := brand.MakeLogo(t.Context(), "logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v, want success", err)
@@ -247,8 +247,8 @@ func TestScans(t *testing.T) {
 	}
 }
 
-// TestCost measures the pictures that cost most to decode: noise, 16 bits per color, and many
-// scans.
+// TestCost shows that even the pictures that cost most to decode stay within a bound: noise, 16
+// bits per color, and many scans.
 func TestCost(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	gray := image.NewGray(image.Rect(0, 0, 1023, 1000))

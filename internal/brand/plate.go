@@ -34,8 +34,8 @@ func plateOf(p *image.NRGBA) string {
 	return noPlate
 }
 
-// meanColor returns the mean color of a picture. Each pixel counts as much as it is opaque. ok is
-// false if all pixels are transparent.
+// meanColor returns the mean color of a picture. Each pixel is weighted by its opacity. ok is false
+// if all pixels are transparent.
 func meanColor(p *image.NRGBA) (c Color, ok bool) {
 	var r, g, b, opacity float64
 	for i := 0; i < len(p.Pix); i += 4 {

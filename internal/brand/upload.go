@@ -68,7 +68,7 @@ var (
 	ordinary = kind{name: "a picture", bytesPerPixel: 4}
 
 	// A pixel has up to four colors of 2 bytes: 8 bytes. Decoding takes twice the usual time.
-	deep = kind{name: "one with 16 bits a color", bytesPerPixel: 16}
+	deep = kind{name: "one with 16 bits per color", bytesPerPixel: 16}
 
 	// The decoder keeps three coefficients of 4 bytes until the last scan, and then adds three
 	// colors: 15 bytes.
@@ -99,7 +99,7 @@ func kindOf(raw []byte, format string, model color.Model) kind {
 }
 
 // isLossyWebP reports whether a WebP is lossy and has no transparency. The name of its first chunk,
-// which follows 12 bytes of header, is then "VP8 ". Others begin with the chunk VP8L or VP8X.
+// which follows 12 bytes of header, is then "VP8 ". Others begin with a VP8L or VP8X chunk.
 func isLossyWebP(raw []byte) bool {
 	if len(raw) <= 16 {
 		return true // the file is too short to be decoded
