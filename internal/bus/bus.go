@@ -39,12 +39,12 @@ type Transport interface {
 const (
 	maxMessage = 256 << 10 // size of a message in bytes
 	maxWaiting = 4096      // length of the queue
-	maxEvents  = 3072      // queue length above which events are dropped, to leave room for requests and answers
+	maxEvents  = 3072      // queue length at which events are dropped, to leave room for requests and answers
 	answering  = 64        // requests from other nodes that this node answers at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
 	restFor    = 5 * time.Second // how long a failed transport is tried only after the others
-	warnEvery  = time.Minute     // minimum time between log lines about refused messages
+	warnEvery  = time.Minute     // minimum time between log lines about refused or dropped messages
 )
 
 // Config holds the dependencies of a [Bus].
@@ -57,7 +57,8 @@ type Config struct {
 	Transports []Transport // each message is sent through the first that works; if empty, this is the only node
 	Log        *slog.Logger
 
-	// Answered is called after each request with the time that the answer took. It may be nil.
+	// Answered is called for each answer to this node's requests, with the time that it took. It
+	// may be nil.
 	Answered func(took time.Duration)
 }
 
@@ -151,7 +152,8 @@ func (b *Bus) Alone() bool { return len(b.transports) == 0 }
 func (b *Bus) Sent() uint64     { return b.sent.Load() }
 func (b *Bus) Received() uint64 { return b.received.Load() }
 
-// Dropped returns how many messages could not be sent since the process started.
+// Dropped returns how many messages could not be sent, or were requests that this node was too busy
+// to answer, since the process started.
 func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
 
 // Refused returns how many messages were refused since the process started. A message is refused if

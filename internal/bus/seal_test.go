@@ -29,7 +29,7 @@ func TestSeal(t *testing.T) {
 		{"a message from the future", toB(tooLate), now, errOld},
 		{"a message with a different secret", stranger.seal("b", []byte("x"), now), now, errSeal},
 		{"a message in another's name", rename(toB(now), 'x'), now, errSeal},
-		{"a message from a clock that is late", toB(now.Add(time.Second - freshFor)), now, nil},
+		{"a message from a node whose clock is behind", toB(now.Add(time.Second - freshFor)), now, nil},
 	} {
 		from, text, err := b.open(tt.sealed, tt.opened)
 		if !errors.Is(err, tt.want) {
@@ -90,7 +90,7 @@ func TestSealBroadcast(t *testing.T) {
 			sealed:   message,
 		},
 		{
-			name:     "a broadcast that is opened by a sealer for one",
+			name:     "a broadcast opened by a sealer for direct messages",
 			receiver: newSealer(only(secret), "b"),
 			sealed:   message,
 		},
