@@ -66,8 +66,8 @@ var smallDigits = func() (values [256]byte) {
 	return values
 }()
 
-// A Reader reads an encoding from front to back. If the encoding is truncated or invalid, the
-// methods return zero values, and Done returns false.
+// A Reader reads an encoding from front to back. If the encoding is truncated or invalid, Done
+// returns false, and the results of the other methods have no meaning.
 type Reader struct {
 	rest []byte
 	bad  bool

@@ -65,7 +65,7 @@ func TestReader(t *testing.T) {
 }
 
 // TestTruncated shows that a Reader notices that an encoding ends too early, or that it claims a
-// size that is longer than the encoding.
+// size larger than the encoding.
 func TestTruncated(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"nothing":         {},
