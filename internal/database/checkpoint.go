@@ -12,7 +12,7 @@ const (
 	// restPages is how many pages may be left for the writer to move. Moving them takes only a few
 	// milliseconds.
 	restPages = 200
-	// maxPasses is the most passes of a checkpoint before the writer moves the rest.
+	// maxPasses is the maximum number of passes of a checkpoint before the writer moves the rest.
 	maxPasses = 4
 )
 

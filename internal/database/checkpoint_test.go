@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCheckpoint shows that the log is moved into the file and begun again without the writer, long
-// before SQLite would make changes wait for it. No change is lost.
+// TestCheckpoint shows that the log is moved into the file and begun again long before SQLite
+// itself would do so while changes wait. No change is lost.
 func TestCheckpoint(t *testing.T) {
 	const pages = 20 // in a change, at least: ten for the row, and ten for its key
 	file := filepath.Join(t.TempDir(), "a.db")

@@ -85,8 +85,9 @@ func (c *conn) check(err error) error {
 	return err
 }
 
-// verify returns a function that checks a server before it is used. The server must accept writes,
-// and must write them to disk before it acknowledges them.
+// verify returns a function that checks a server before it is used. Unless c.ReadOnly is set, the
+// server must accept writes. If c.Sync is Full, the server must write changes to disk before it
+// acknowledges them.
 func verify(c Config) pgconn.ValidateConnectFunc {
 	// Turn on synchronous commit if the role's default has turned it off, but keep stricter
 	// settings.

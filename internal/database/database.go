@@ -143,8 +143,8 @@ type Tx interface {
 
 	// Remember keeps v for later changes, and calls last immediately before the commit. If several
 	// changes share a commit, only the last function that was passed to Remember is called. If it
-	// fails, the changes are undone, v is forgotten, and the changes run once more. So last should
-	// verify that a recalled value is still valid.
+	// fails, the changes are undone and v is forgotten. If one of them relied on a recalled value,
+	// the changes run once more. So last should verify that a recalled value is still valid.
 	//
 	// Only SQLite remembers values. On PostgreSQL, last runs immediately.
 	Remember(v any, last func(Tx) error) error

@@ -138,7 +138,8 @@ func hasCode(err error, state string, codes ...int) bool {
 	return errors.As(err, &file) && slices.Contains(codes, file.Code())
 }
 
-// Plainly formats an error as one line, without the wrapping context.
+// Plainly formats an error as one line: the message of an [Unfit] or a problem in it, or else its
+// first line.
 func Plainly(err error) string {
 	var unfit *Unfit
 	if errors.As(err, &unfit) {

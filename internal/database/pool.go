@@ -14,10 +14,10 @@ const (
 	// maxOpening is the maximum number of connections that a pool opens at the same time. In the time
 	// that this takes, an open connection can serve several callers, so fewer connections are needed.
 	maxOpening = 2
-	// lifetime is the maximum age of a connection. It is short enough that new servers behind a host
-	// name are soon used.
+	// lifetime is the age, plus up to a quarter, at which a connection is replaced. It is short
+	// enough that new servers behind a host name are soon used.
 	lifetime = 30 * time.Minute
-	// closeGrace is added to the patience of a pool that closes and waits for its connections.
+	// closeGrace is how much longer than its patience a closing pool waits for connections in use.
 	closeGrace = 2 * time.Second
 )
 

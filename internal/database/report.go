@@ -70,9 +70,10 @@ func (c Config) checkUnopened(name string, write bool) error {
 // same time.
 const maxReads = 10
 
-// readReport reads and checks a file. If there is no FILE-shm, it reads without locks: if another
-// process begins to write at the same time, an intact file may appear damaged. In that case,
-// readReport tries again. The Report of a failed attempt contains what was read before the error.
+// readReport reads and checks a file. If there is neither a FILE-shm nor a log, it reads without
+// locks: if another process begins to write at the same time, an intact file may appear damaged. In
+// that case, readReport tries again. The Report of a failed attempt contains what was read before
+// the error.
 func readReport(ctx context.Context, name string, c Config) (r Report, err error) {
 	for range maxReads {
 		access := readOnlyAccess(name)
@@ -157,9 +158,9 @@ func checkFile(ctx context.Context, name string, c Config) (whole bool, err erro
 	return check(ctx, db, name, c)
 }
 
-// readOnlyAccess returns the URI parameters that keep SQLite from creating files, since even a reader
-// would create a log and FILE-shm. If FILE-shm exists, another process may be writing, so SQLite
-// must use locks.
+// readOnlyAccess returns the URI parameters that keep SQLite from creating files, since even a
+// reader would create a log and FILE-shm. If FILE-shm or a log exists, another process may be
+// writing, so SQLite must use locks.
 func readOnlyAccess(name string) string {
 	_, err := os.Stat(name + "-shm")
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestServerSettings shows that an acknowledged change is on disk whatever the role's defaults
-// are, and that changes run in READ COMMITTED, as they require.
+// TestServerSettings shows that with Full, an acknowledged change is on disk whatever the role's
+// defaults are, and that changes run in READ COMMITTED, as they require.
 func TestServerSettings(t *testing.T) {
 	address := servers.Postgres(t)
 	for _, tt := range []struct {
@@ -158,7 +158,7 @@ func TestDatabaseRefused(t *testing.T) {
 			want:    "the database belongs to another program: it has tables goose_db_version, ring",
 		},
 		{
-			name: "one that only reads",
+			name: "a read-only database",
 			prepare: `DO $$ BEGIN
 				EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
 			END $$`,
@@ -268,8 +268,8 @@ func TestServerEncoding(t *testing.T) {
 		"the database's encoding is LATIN1, not UTF8; create one with: CREATE DATABASE latin")
 }
 
-// TestOpenServerTogether shows that if several processes start together, the server's schema is
-// created once.
+// TestOpenServerTogether shows that if a database on a server is opened several times at once, its
+// schema is created once.
 func TestOpenServerTogether(t *testing.T) {
 	c := serverConfig(servers.Postgres(t))
 	c.Prepare = makeMissingTable

@@ -34,7 +34,7 @@ type ServerReport struct {
 
 // lookServer implements Look for PostgreSQL.
 func lookServer(ctx context.Context, c Config) (r Report, err error) {
-	c.ReadOnly, c.Sync = true, Full // as package store does
+	c.ReadOnly, c.Sync = true, Full // package store also uses Full
 	config, err := c.server()
 	if err != nil {
 		return r, err

@@ -285,7 +285,7 @@ type single struct{ rows Rows }
 func (s single) Scan(dest ...any) error {
 	defer s.rows.Close() // in case Scan panics
 	if !s.rows.Next() {
-		// There is no row because the query failed, which Close then returns, or found none.
+		// There is no row: either the query failed, and Close returns the error, or it found none.
 		if err := s.rows.Close(); err != nil {
 			return err
 		}

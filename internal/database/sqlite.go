@@ -264,7 +264,7 @@ func (d *file) onReader(query string) (*sql.Stmt, error) {
 type stmtTx struct {
 	prepare func(query string) (*sql.Stmt, error)
 	explain func(error) error // converts errors of read-only queries; nil within a change
-	memory  *memory           // nil outside a change
+	memory  *memory           // nil if the Tx cannot remember values
 }
 
 func (t stmtTx) Query(ctx context.Context, query string, args ...any) (Rows, error) {

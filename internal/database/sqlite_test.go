@@ -37,7 +37,8 @@ func insert(id string) func(Tx) error {
 	}
 }
 
-// TestOpenTogether shows that if several processes start together, the schema is created once.
+// TestOpenTogether shows that if a database is opened several times at once, its schema is created
+// once.
 func TestOpenTogether(t *testing.T) {
 	for range 20 { // repeated, since most starts do not hit the races that are hard to handle
 		c := config(filepath.Join(t.TempDir(), "a.db"))
@@ -83,8 +84,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestBusy shows that while another process locks the file, changes fail as unavailable, not with
-// an internal error.
+// TestBusy shows that while another connection locks the file, changes fail as unavailable, not
+// with an internal error.
 func TestBusy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
 	d, other := open(t, file), open(t, file)

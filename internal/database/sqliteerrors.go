@@ -108,8 +108,8 @@ func codeOf(err error) (code int, text string) {
 	return e.Code() & 0xff, e.Error()
 }
 
-// checkAccess checks that this process may read a file and, if write is set, write to it. If not,
-// it returns an Unfit that names the file's owner.
+// checkAccess checks that this process may read a file and, if write is set, write to it. If
+// permission is denied, it returns an Unfit that names the file's owner.
 func checkAccess(name string, write bool) error {
 	const read, alter, search = 0o4, 0o2, 0o1 // R_OK, W_OK, X_OK
 	dir, mode := uint32(search), uint32(read)
