@@ -106,8 +106,9 @@ type Config struct {
 	// Writer returns the Write function for one turn with a receiver.
 	Writer func(ctx context.Context, r Receiver) (Write, error)
 
-	// Verdict returns the state of a job after a response with the given status. Pending means that
-	// the job is retried, unless this was the last attempt. If Verdict is nil, [Taken] is used.
+	// Verdict returns the state of a job after a response with the given status; 0 means that there
+	// was no response. Pending means that the job is retried, unless this was the last attempt. If
+	// Verdict is nil, [Taken] is used.
 	Verdict func(status int) State
 
 	Agent string // the User-Agent of requests

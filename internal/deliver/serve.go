@@ -163,8 +163,9 @@ func (v *visit) report(r Result) {
 	}
 }
 
-// tally counts consecutive failures, and makes the receiver rest after several. Failures of
-// attempts that were already running when the rest began do not count.
+// tally counts consecutive failures. It makes the receiver rest after several, or if the receiver
+// asks to be retried later. Failures of attempts that were already running when the rest began do
+// not count.
 func (v *visit) tally(a answer, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

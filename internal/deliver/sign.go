@@ -39,7 +39,7 @@ func Signed(
 }
 
 // Signature returns the headers that prove that a holder of the key sent a JSON body. Each header
-// is an HMAC over the body and the URL, exactly as configured.
+// is an HMAC over the URL, exactly as configured, and the body.
 func Signature(key, url string, body []byte) http.Header {
 	return http.Header{
 		SHA1Header:   {mac(sha1.New, key, url, body)},

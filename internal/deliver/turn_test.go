@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A counter implements the methods of a Queue that a turn uses, and counts settled jobs.
+// A counter is a Queue that only counts settled jobs.
 type counter struct {
 	Queue
 	settled atomic.Int64

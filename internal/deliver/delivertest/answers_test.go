@@ -59,7 +59,7 @@ func TestResponse(t *testing.T) {
 	}
 }
 
-// TestRedirect shows that a delivery does not follow a redirect, and keeps no body of it.
+// TestRedirect shows that a delivery does not follow a redirect, and keeps nothing of its body.
 func TestRedirect(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	w.node()

@@ -103,7 +103,7 @@ func sign(algorithm func() hash.Hash, url string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// TestOrder shows that events about the same subject are sent in order.
+// TestOrder shows that all events about a subject are sent, beginning with the first.
 func TestOrder(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var got log
@@ -167,8 +167,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestAnswers shows that a delivery that is answered with 410 Gone is not attempted again, and that
-// redirects are not followed.
+// TestAnswers shows that 410 Gone ends a delivery, that redirects are not followed, that a
+// requested wait is respected, and that an endless response does not block.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var followed atomic.Bool
