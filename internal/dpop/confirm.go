@@ -20,7 +20,8 @@ import (
 func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	proven := hasScheme(r)
 	if proven != cnf.IsKey(binding) {
-		return problem.NoCredentials().Because("the scheme DPoP is for bound tokens only, which need it")
+		return problem.NoCredentials().Because(
+			"the scheme DPoP is required for tokens that are bound to a key, and forbidden for others")
 	}
 	if proven {
 		return v.confirmKey(r, token, binding)
