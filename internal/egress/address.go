@@ -2,8 +2,8 @@ package egress
 
 import "net/netip"
 
-// elsewhere lists networks whose addresses look global, but are not part of the internet (IANA's
-// registries of special-purpose addresses).
+// elsewhere lists networks that are not part of the internet, from IANA's registries of
+// special-purpose addresses. Its IPv6 networks are those within global.
 var elsewhere = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private

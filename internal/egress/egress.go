@@ -61,7 +61,7 @@ func refuse(address string) error {
 		"requests to the host's address are not allowed, unless the host is in egress.allow"), address}
 }
 
-// Refused returns the address that the policy refused, if err is the error of such a request.
+// Refused returns the address that the policy refused, if err is the error of a refused request.
 // Otherwise it returns "". Only operators of the installation may see the address.
 func Refused(err error) string {
 	var r refusal

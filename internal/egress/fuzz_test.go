@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzURL shows that no accepted URL of a webhook or document names an address that is not public.
+// FuzzURL shows that no accepted URL of a webhook or document names a loopback, private or
+// unspecified address.
 func FuzzURL(f *testing.F) {
 	for _, text := range []string{
 		"https://example.com/a?b",
