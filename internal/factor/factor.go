@@ -53,8 +53,8 @@ type Store interface {
 	FindPasskey(ctx context.Context, credential string) (Passkey, error)
 	ListPasskeys(ctx context.Context, o Owner) ([]Passkey, error)
 	RenamePasskey(ctx context.Context, o Owner, id, name string) error
-	// UsePasskey writes Record, Count and Used if the stored Count equals old. Otherwise it returns
-	// problem.Conflict.
+	// UsePasskey writes Record, Count, BackedUp and Used if the stored Count equals old. Otherwise
+	// it returns problem.Conflict.
 	UsePasskey(ctx context.Context, p Passkey, old uint32) error
 	// DeletePasskey returns ErrLastPasskey if exceptLast is set and the owner has no other passkey.
 	DeletePasskey(ctx context.Context, o Owner, id string, exceptLast bool) error
