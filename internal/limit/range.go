@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Wide is how many times the limit of a network applies to its [Range]. Without a limit for ranges,
-// the owner of a /48 could use the limits of 65,536 networks.
+// Wide is the factor by which the limit of a [Range] exceeds the limit of a network in it. Without
+// a limit for ranges, the owner of a /48 could use the limits of 65,536 networks.
 const Wide = 5
 
 // ofRange returns the caller name and the rate for counting events against the range that contains

@@ -22,7 +22,7 @@ func (l *Limiter) caller(name Name, who string) caller {
 // A share is the number of events that this node may permit without asking the store again.
 type share struct {
 	left   int       // events that were taken from the store and not used yet
-	closed time.Time // all events are refused until this time
+	closed time.Time // if none are left, events are refused until this time
 }
 
 // maxShares is the maximum number of shares kept. If there are more, all shares are dropped,
@@ -30,9 +30,9 @@ type share struct {
 const maxShares = 20_000
 
 // Pass counts one event like [Limiter.Take], but at a lower cost. It takes events from the store in
-// batches of a hundredth of the rate. Once the store refuses a caller, Pass refuses that caller
-// until the wait has ended, without asking the store again. With several nodes, slightly fewer
-// events may pass than the rate allows, but never more.
+// batches of a hundredth of the rate's Burst. Once the store refuses a caller, Pass refuses that
+// caller until the wait has ended, without asking the store again. With several nodes, slightly
+// fewer events may pass than the rate allows, but never more.
 func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {
