@@ -130,8 +130,8 @@ type Draft struct {
 	Facts    map[string]string
 }
 
-// A Transport sends messages. If [Refused] is true for an error, the Transport must return that
-// error unchanged.
+// A Transport sends messages. If a message is refused permanently, [Refused] must be true for the
+// error that Send returns.
 type Transport interface {
 	Send(ctx context.Context, m Message) error
 }

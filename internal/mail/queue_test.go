@@ -32,9 +32,9 @@ func (s slowTransport) Send(context.Context, mail.Message) error {
 	return nil
 }
 
-// TestLeaseByQueueClock shows that leases end by the clock of the queue, which all nodes share. With
-// leases by the clocks of nodes, a node whose clock is ahead would send a letter again while another
-// node is sending it.
+// TestLeaseByQueueClock shows that leases end by the clock of the queue, which all nodes share. If
+// leases ended by the clocks of nodes, a node whose clock is ahead would send a letter again while
+// another node is sending it.
 func TestLeaseByQueueClock(t *testing.T) {
 	rows := aheadStore{storetest.Rows(t), time.Hour}
 	letter := mail.Letter{ID: uuid.NewString(), Kind: mail.Test, To: "ada@example.com", Created: time.Now()}

@@ -61,7 +61,8 @@ func anonymous(t *testing.T, s *inbox.Server) mail.SMTP {
 	return to
 }
 
-// TestSend shows that emails reach a real server with a password, over TLS if it is available.
+// TestSend shows that an email sent with a password reaches a real server, over TLS unless the
+// server is on this machine.
 func TestSend(t *testing.T) {
 	tests := []struct {
 		name          string
@@ -128,8 +129,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendRequiresTLS shows that a password is sent only over TLS, and only to a server with a
-// trusted certificate.
+// TestSendRequiresTLS shows that nothing is sent without TLS or to a server whose certificate is
+// not trusted, and that a wrong password is a temporary error.
 func TestSendRequiresTLS(t *testing.T) {
 	t.Run("no STARTTLS", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
