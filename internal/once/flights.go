@@ -25,7 +25,7 @@ const (
 type flights struct {
 	mu   sync.Mutex
 	all  map[string]*flight
-	kept list.List // the flights in all whose response is kept, the oldest first
+	kept list.List // the flights whose responses are kept, the oldest first
 	size int       // bytes of these responses
 }
 

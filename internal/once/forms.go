@@ -12,8 +12,8 @@ import (
 )
 
 // If a node has not recorded for lostAfter that it still handles a form, the node must have
-// stopped. lostAfter is longer than maxHandling, and than renewEvery, plus the difference of two
-// nodes' clocks, each of which may be wrong by a minute.
+// stopped. lostAfter is longer than the time between two records (maxHandling or renewEvery), plus
+// the difference between the clocks of two nodes, each of which may be wrong by a minute.
 const lostAfter = 3 * time.Minute
 
 // Forms remembers which forms were handled, or are being handled, on any node.

@@ -1,5 +1,5 @@
-// Package once handles each form that makes or sends something once, even if a double click or the
-// back button sends it again.
+// Package once handles a form only once, even if a double click or the back button sends it again.
+// It is for forms that make or send something.
 //
 // Both requests of a double click get the same response, which a node keeps for a few seconds. Later
 // requests, on any node, learn that the form was sent before.
@@ -29,7 +29,7 @@ const (
 	renewEvery = 30 * time.Second
 )
 
-// A Guard handles forms once.
+// A Guard handles each form only once.
 type Guard struct {
 	Forms
 	log     *slog.Logger

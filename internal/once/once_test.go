@@ -66,8 +66,8 @@ func send(t *testing.T, g *once.Guard, id string, status int) {
 	must(t, g.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil), f))
 }
 
-// TestReplay shows that the response to a form is sent again on request, but not the response that
-// refused it, and not to a different form.
+// TestReplay shows that the response to an accepted form is sent again on request. A refusal is not
+// sent again, and a different form gets no response.
 func TestReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := once.New(once.Forms{Now: time.Now}, slog.New(slog.DiscardHandler))
@@ -98,8 +98,8 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// TestResponsesAreLimited shows that a Guard keeps the latest responses if there are many, and that large
-// ones use a limited amount of memory.
+// TestResponsesAreLimited shows that a Guard keeps many small responses, but only the latest large
+// ones, which would use too much memory.
 func TestResponsesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := once.New(once.Forms{Now: time.Now}, slog.New(slog.DiscardHandler))
