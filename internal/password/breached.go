@@ -78,7 +78,7 @@ func (b *BreachedList) Has(password string) (bool, error) {
 		return false, nil
 	}
 
-	// A line with the password's hash begins at or after low, and before high.
+	// If the file has the password's hash, its line begins at or after low, and before high.
 	wanted := sha1.Sum([]byte(password))
 	low, high := int64(0), b.size
 	for low < high {

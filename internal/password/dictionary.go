@@ -68,7 +68,7 @@ func newDictionary(lists map[string][]string) (d dictionary) {
 // common returns a dictionary of the words that every attacker tries, from the library's lists. The
 // lists are read when the first password is rated, so that they do not delay the start of the
 // server. A list that cannot be read means that the build is broken; then common panics, and every
-// test of a password fails.
+// test that rates a password fails.
 var common = sync.OnceValue(func() dictionary {
 	lists := make(map[string][]string)
 	for list, file := range map[string]string{

@@ -96,7 +96,7 @@ func readArgon(text string) (hash, error) {
 	if memory*1024 > maxMemory || passes > 16 || lanes > 16 || memory < 8*lanes ||
 		memory*passes > 4*maxMemory/1024 {
 		return hash{}, errors.New(
-			"it is too expensive to check: at most 64 MiB of memory and 16 passes are allowed, four with all memory")
+			"it is too expensive to check: at most 64 MiB of memory and 16 passes (4 with 64 MiB) are allowed")
 	}
 
 	salt, want, err := saltAndKey(parts[4], parts[5])

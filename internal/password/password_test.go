@@ -81,8 +81,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestQueue shows that callers whose turn would not come in time are refused immediately, and that
-// a caller stops waiting when its context ends.
+// TestQueue shows that callers are refused immediately while the queue is full, and that a caller
+// stops waiting when its context ends.
 func TestQueue(t *testing.T) {
 	h := New(1)
 	h.sem <- struct{}{} // a task that never ends

@@ -104,7 +104,7 @@ func TestSearchBounded(t *testing.T) {
 	for n := range text {
 		words = append(words, text[:n+1])
 	}
-	// Each beginning of a word takes one more step, which ends immediately.
+	// After maxSteps, each further start takes one more step, which ends immediately.
 	if _, steps := newDictionary(map[string][]string{"words": words}).find(text); steps > maxSteps+len(text) {
 		t.Errorf("the search takes %d steps, want at most %d", steps, maxSteps+len(text))
 	}

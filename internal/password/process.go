@@ -166,8 +166,8 @@ func (p *process) take() *worker {
 	return p.worker
 }
 
-// leave records that a task has ended. If the task failed because the process died, dead is this
-// process, and why is the error.
+// leave records that a task has ended. If the task failed because the separate process died or did
+// not answer, dead is that process, and why is the error.
 func (p *process) leave(dead *worker, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -152,7 +152,7 @@ func TestApartFails(t *testing.T) {
 	}
 }
 
-// TestApartIdle shows that the process is stopped when it is idle, and started again when it is
+// TestApartIdle shows that Close stops an idle process, and that another one is started when it is
 // needed.
 func TestApartIdle(t *testing.T) {
 	a := newApartment(t, os.Args[0])

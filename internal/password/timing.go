@@ -59,10 +59,10 @@ func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error
 	return attempt, nil
 }
 
-// Wait returns when as much time has passed since the check began as checking the slowest imported
-// hash takes, plus a quarter. It returns five seconds after the check began at the latest, or when
-// ctx is done. If no account has an imported hash, it returns immediately. A waiting caller
-// occupies no slot, so other passwords can be checked meanwhile.
+// Wait returns when as much time has passed since the check began as checking the slowest hash
+// takes, plus a quarter. It returns five seconds after the check began at the latest, or when ctx
+// is done. If no account has an imported hash, it returns immediately. A waiting caller occupies no
+// slot, so other passwords can be checked meanwhile.
 //
 // If Wait does not know yet how long an algorithm takes, it measures it with the most expensive
 // hash of that algorithm. In most processes, only the first Wait does this.

@@ -104,8 +104,8 @@ func TestPace(t *testing.T) {
 	check("more work", 4000, prediction{300 * time.Millisecond, true})
 }
 
-// TestWait shows that all refused logins take the same time: the time of checking the slowest hash,
-// plus a quarter. It does not matter which hash was checked, or whether the account exists.
+// TestWait shows that Wait extends a refused login to the time that checking the slowest hash
+// takes, plus a quarter.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := Weak(1)
