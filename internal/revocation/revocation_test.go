@@ -174,16 +174,16 @@ func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revo
 	}
 }
 
-// TestSuspended shows that a node whose process was suspended for a long time reads the log again
-// before it refuses. If reading takes longer than a second, the node refuses.
+// TestSuspended shows that a node that has read nothing for more than five seconds, as after its
+// process was suspended, waits up to a second for the log before it refuses.
 func TestSuspended(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		takes time.Duration // how long reading the log takes
 		want  error
 	}{
-		{name: "for six seconds", takes: 6 * time.Second},
-		{name: "for an hour", takes: time.Hour, want: problem.Unavailable},
+		{name: "reading takes six seconds", takes: 6 * time.Second},
+		{name: "reading takes an hour", takes: time.Hour, want: problem.Unavailable},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
