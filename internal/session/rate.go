@@ -56,7 +56,7 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 	defer m.mu.Unlock()
 
 	at, full := now(), m.full[key]
-	if most := at.Add(rate.Slack()); full.After(most) { // the rate was lowered, so n events are available
+	if most := at.Add(rate.Slack()); full.After(most) { // the rate was changed, so n events are available
 		full = most.Add(-rate.Cost(n))
 	}
 

@@ -23,7 +23,7 @@
 // After an outage, the fallback may still hold entries that were written during the outage. The
 // fallback is said to linger until the longest lifetime of these entries has passed. While it
 // lingers, it is asked before the primary, because its copy of an entry is newer. Otherwise the
-// fallback is asked only if the primary does not have an entry.
+// fallback is asked only if the primary fails or does not have the entry.
 //
 // A Put to the primary removes the copy in the fallback. A CompareAndSwap changes this copy, which
 // expires when the lingering ends, if not before. If an entry is deleted or taken during an outage,

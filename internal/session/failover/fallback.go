@@ -68,9 +68,9 @@ func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl 
 	}
 }
 
-// swapKept replaces the value of an entry in the fallback. While the primary is available, swapKept
-// does not make the fallback linger for longer. Otherwise a caller that keeps swapping an entry
-// would make it linger forever.
+// swapKept replaces the value of an entry in the fallback. If the primary is available and the
+// fallback already lingers, swapKept does not extend the lingering. Otherwise a caller that keeps
+// swapping an entry would make the fallback linger forever.
 func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if _, up := s.up(); up && s.lingers() {
 		ttl = min(ttl, max(s.remainingLinger(), time.Millisecond))

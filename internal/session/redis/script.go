@@ -40,7 +40,7 @@ local full, value = now, redis.call('GET', KEYS[1])
 if value and string.sub(value, 1, #ARGV[1]) == ARGV[1] then
   full = math.max(now, tonumber(string.sub(value, #ARGV[1] + 1)) or now)
 end
--- A key recovers within the slack, unless a clock was set back or the rate was lowered.
+-- A key recovers within the slack, unless a clock was set back or the rate was changed.
 if full > now + slack then full = now + slack - cost end
 local next = full + cost
 if cost > 0 and next - now > slack then return next - now - slack end

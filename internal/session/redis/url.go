@@ -136,7 +136,7 @@ func (l *location) parseCredentials(raw string) error {
 	return nil
 }
 
-// splitMaster splits the part of a URL for Sentinels before the hosts. It has the form
+// splitMaster splits the part of a Sentinel URL that precedes the hosts. It has the form
 // USER:PASSWORD@MASTER, MASTER:PASSWORD or MASTER.
 func splitMaster(raw string) (credentials, master string) {
 	if strings.Contains(raw, "@") {

@@ -47,7 +47,7 @@ func cancelled(t *testing.T, s session.Store) {
 	wantAllowed(t, s, limited, rate, 1)
 }
 
-// leaving cancels the contexts of callers at random moments. It shows that no caller gets the
+// leaving cancels the contexts of callers at various moments. It shows that no caller gets the
 // response for another, and that no entry is taken twice.
 func leaving(t *testing.T, s session.Store) {
 	together(func(i int) {

@@ -50,7 +50,7 @@ func rateReturned(t *testing.T, s session.Store) {
 }
 
 // rateClockBack takes events from a key whose entry contains a time of recovery that is too late,
-// as after the clock was set back or the rate was lowered. An event is available, and then the key
+// as after the clock was set back or the rate was changed. An event is available, and then the key
 // recovers in the usual time.
 func rateClockBack(t *testing.T, s session.Store) {
 	slow, fast := session.Rate{Burst: 2, Every: time.Hour}, session.Rate{Burst: 2, Every: time.Minute}
