@@ -32,8 +32,8 @@ func (s *Span) Set(text string) error {
 	return nil
 }
 
-// parse parses a duration. A number of days that is out of bounds may become a different one, which
-// is out of bounds, too, but does not overflow.
+// parse parses a duration. A number of days that is far out of bounds is replaced by one that is
+// just out of bounds, so that it cannot overflow.
 func (s *Span) parse(text string) (time.Duration, error) {
 	days, ok := strings.CutSuffix(text, "d")
 	if !ok {
