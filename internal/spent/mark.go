@@ -90,7 +90,7 @@ func (l *Log) writeMark(state string) error {
 	return nil
 }
 
-// replaceFile replaces the content of a file at once. The caller must sync the directory.
+// replaceFile replaces the content of a file atomically. The caller must sync the directory.
 func replaceFile(name, text string) error {
 	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -133,8 +133,8 @@ func (l *Log) Has(id string, made time.Time) bool {
 	return l.has(d, made)
 }
 
-// correctLost ensures that l.lost is not in the future. It may be if the clock was ahead when the
-// log was opened, but the crash itself is in the past.
+// correctLost moves l.lost back if it is more than ahead in the future. This happens if the clock
+// was wrong when the log was opened; the crash itself is in the past.
 func (l *Log) correctLost() {
 	latest := l.c.Now().Add(ahead)
 	if l.lost.After(latest) {
