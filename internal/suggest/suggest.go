@@ -23,8 +23,8 @@ func Meant(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", closest)
 }
 
-// MeantOr returns the suggestion from Meant, followed by the text anyway. Without a suggestion, it
-// returns only this text.
+// MeantOr returns the suggestion from Meant, followed by the text in the parameter anyway. Without
+// a suggestion, it returns only this text.
 func MeantOr(name string, names []string, anyway string) string {
 	suggestion := Meant(name, names)
 	if suggestion == "" {
