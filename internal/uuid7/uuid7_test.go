@@ -37,7 +37,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestEarly shows that ids for times before 1970 sort before all others.
+// TestEarly shows that First returns the nil UUID, which sorts before all ids, for times before
+// 1970.
 func TestEarly(t *testing.T) {
 	early := uuid7.First(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC))
 	if early != uuid.Nil.String() {
@@ -45,7 +46,7 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// TestTime shows that the time of an id is known, and that other UUIDs have no time.
+// TestTime shows that the time of an id is known, and that other texts have no time.
 func TestTime(t *testing.T) {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 999_000_000, time.UTC)
 	got, ok := uuid7.Time(uuid7.At(at.Add(999 * time.Microsecond)))
