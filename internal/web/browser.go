@@ -39,7 +39,7 @@ type BrowserRows interface {
 	SeeBrowser(ctx context.Context, browser string) error
 }
 
-// A Browser holds a few short values for one browser. Save or Renew makes changes permanent.
+// A Browser holds a few short values for one browser. Only Renew makes changes permanent.
 type Browser struct {
 	all *Browsers
 	s   *sessions.Session

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// IsLocal reports whether a request comes directly from this machine, without a proxy, and its Host
-// is a loopback name. IsLocal protects pages that only developers may see.
+// IsLocal reports whether a request comes directly from this machine, without a proxy, and has a
+// loopback name as its Host. IsLocal protects pages that only developers may see.
 func IsLocal(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() || forwarded(r.Header) {

@@ -17,7 +17,7 @@ import (
 )
 
 // RequestID returns the id of the request to which ctx belongs, or "". The id is in every log line
-// and in the response header X-Request-Id.
+// about the request and in the response header X-Request-Id.
 func RequestID(ctx context.Context) string {
 	return audit.From(ctx).RequestID
 }
