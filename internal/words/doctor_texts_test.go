@@ -96,8 +96,8 @@ func wantFormat(t *testing.T, file string, call *ast.CallExpr, texts int) {
 	}
 }
 
-// checkTexts returns the group and the name in a literal that is a check, which also has a function. The
-// literal may name these fields.
+// checkTexts returns the group and the name in the literal of a check, whose third field is a
+// function. The literal may name these fields.
 func checkTexts(n *ast.CompositeLit) []ast.Expr {
 	if len(n.Elts) != 3 {
 		return nil

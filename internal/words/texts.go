@@ -88,7 +88,7 @@ func (w *Words) Lacks(english string) bool {
 	return !ok && w != English()
 }
 
-// Texts returns the English texts that the language translates.
+// Texts returns the language's translations, by their English texts.
 func (w *Words) Texts() map[string]string { return w.texts }
 
 // dayLayout is the layout of a day and a month. Each language has its own.

@@ -156,7 +156,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }
 
-// constant returns the value of a string literal, or of a sum of string literals.
+// constant returns the value of a string literal, or of a concatenation of string literals.
 func constant(n ast.Node) (string, bool) {
 	switch e := n.(type) {
 	case *ast.BasicLit:

@@ -228,7 +228,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// TestFormatsInGerman shows that days, months and numbers are written as the language writes them.
+// TestFormatsInGerman shows that days, months and numbers are written as in German.
 func TestFormatsInGerman(t *testing.T) {
 	de := words.In("de")
 	for layout, want := range map[string]string{
