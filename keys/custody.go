@@ -22,11 +22,11 @@ const patience = 3 * time.Second
 //     since keys are replaced only when the ring rotates;
 //   - return a crypto.Signer for the use's algorithm in RFC 7518.
 //
-// The signer's Public must return immediately, because it is called for each token that is
-// verified. Its Sign is called concurrently from many goroutines and must limit its own duration.
-// Sign gets a digest and its hash (a *rsa.PSSOptions for the PS algorithms). For EdDSA, it gets the
-// message and crypto.Hash(0). The results of Sign have the same form as those of crypto/rsa,
-// crypto/ecdsa (ASN.1) and crypto/ed25519.
+// The signer's Public is called when a key is opened, and must return immediately. Its Sign is
+// called concurrently from many goroutines and must limit its own duration. Sign gets a digest and
+// its hash (a *rsa.PSSOptions for the PS algorithms). For EdDSA, it gets the message and
+// crypto.Hash(0). The results of Sign have the same form as those of crypto/rsa, crypto/ecdsa
+// (ASN.1) and crypto/ed25519.
 //
 // A Custody is not notified when a key is no longer needed. This is the case when the key is
 // revoked or deleted from the ring, or was never stored because another node was faster.

@@ -95,7 +95,7 @@ type Config struct {
 	Publish time.Duration
 }
 
-// setDefaults sets the fields that are not set to their defaults.
+// setDefaults sets unset fields to their defaults.
 func (c *Config) setDefaults() {
 	if c.SigningRotation <= 0 {
 		c.SigningRotation = 720 * time.Hour

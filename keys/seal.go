@@ -127,8 +127,8 @@ func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
 	return key.kid, json.Unmarshal(payload, claims) == nil
 }
 
-// payload opens a token. It also returns the key that opened the token, and the keys to which it
-// belongs. The key is nil if the token is not valid.
+// payload opens a token. It also returns the key that opened the token, and the tokenKeys that
+// contain this key. The key is nil if the token is not valid.
 func (s *Sealer) payload(token string) (current *tokenKeys, key *tokenKey, payload []byte) {
 	head, rest, found := strings.Cut(token, "..")
 	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {

@@ -199,7 +199,7 @@ func TestCustodyBlind(t *testing.T) {
 
 	far.away = true
 	second := rotate()
-	wantSignedBy(second) // this node opened the key when it was the next key
+	wantSignedBy(second) // the blind node opened it when it was the next key
 	next := kid(t, rows, keys.ES256, keys.Next)
 	if err := blind.Status().Err; err == nil || !strings.Contains(err.Error(), next) {
 		t.Errorf("Status of the blind node: %v, want an error that names the next key %s", err, next)
@@ -209,7 +209,7 @@ func TestCustodyBlind(t *testing.T) {
 	}
 
 	third := rotate()
-	wantSignedBy(second) // the key is retired, but it is the newest key that this node could open
+	wantSignedBy(second) // the key is retired, but it is the newest that the blind node could open
 	far.away = false
 	check(t, blind.Tend(t.Context()))
 	wantSignedBy(third)

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// oneOfEach is the number of keys for a use after its first rotation.
+// oneOfEach has the numbers of keys for a use after its first rotation, by state.
 var oneOfEach = map[keys.State]int{keys.Current: 1, keys.Next: 1, keys.Retired: 1}
 
 // TestTend shows how a key goes through the states next, current and retired, and is deleted.
@@ -156,8 +156,8 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestClockApart shows that a node whose clock differs from the store's neither rotates nor deletes
-// keys by time.
+// TestClockApart shows that a node whose clock differs from the store's by more than a quarter of
+// the publish time neither rotates nor deletes keys by time.
 func TestClockApart(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	openAhead := func(ahead time.Duration) *keys.Ring {

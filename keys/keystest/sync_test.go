@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// counted is a store that counts calls of RingVersion, and can be replaced by another store.
+// counted is a store that counts calls of RingVersion, and whose embedded store can be replaced.
 type counted struct {
 	asked atomic.Int64
 	mu    sync.Mutex
@@ -96,8 +96,8 @@ func TestUnknownKid(t *testing.T) {
 	}
 }
 
-// hanging is a store that may not answer before the caller's context ends. In that case it moves
-// its clock by a second.
+// hanging is a store that does not answer while hangs is set. When the caller's context ends, it
+// moves its clock by a second.
 type hanging struct {
 	*store.Store
 	clock *hand

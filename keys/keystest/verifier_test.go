@@ -43,8 +43,8 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) error {
 }
 
 // TestRotationUnderLoad shows that every node accepts the tokens from every other node, even if
-// keys rotate as fast as possible, and clocks differ as much as possible. A verifier with a cached
-// JWKS never gets a token with an unknown kid.
+// keys rotate as fast, and clocks differ as much, as is allowed. A verifier with a cached JWKS
+// never gets a token with an unknown kid.
 func TestRotationUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const publish = 10 * time.Minute
