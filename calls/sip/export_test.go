@@ -109,6 +109,13 @@ func (s *Server) LimitMessages(from netip.Addr, most int) {
 	s.rates.stranger(networkOf(from)).messages = rate.NewLimiter(0, most)
 }
 
+// LimitCalls makes the server accept only a number of calls to a SIP address, however slowly they arrive.
+func (s *Server) LimitCalls(sipAddressID string, most int) {
+	s.accounts.mu.Lock()
+	defer s.accounts.mu.Unlock()
+	s.accounts.all = map[string]*rate.Limiter{sipAddressID: rate.NewLimiter(0, most)}
+}
+
 // LimitRequestsInCalls makes the server accept only the burst of requests in each current call, however
 // slowly they arrive.
 func (s *Server) LimitRequestsInCalls() {
