@@ -31,6 +31,8 @@ type dialog struct {
 	hosts  []string     // the names by which the phone knows this server; fixed once flow is set
 	order  order        // of the phone's requests
 
+	fromNetwork bool // see caller; fixed
+
 	mu        sync.Mutex
 	node      string // the node that carries the call
 	flow      flow   // the path of our requests

@@ -183,6 +183,8 @@ func (s *Server) inboundDialog(
 		invite:    r,
 		received:  t,
 		hosts:     []string{r.Recipient.Host, r.From().Address.Host},
+
+		fromNetwork: c.fromNetwork,
 	}
 	from := r.To().AsFrom()
 	d.from = &from

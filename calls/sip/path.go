@@ -34,7 +34,11 @@ func (d *dialog) follow(f flow) {
 		return
 	}
 	d.flow = f
-	if f.tcp != nil {
+	switch {
+	case f.tcp == nil:
+	case d.gateway != nil || d.fromNetwork: // over TCP, the source is not forged
+		f.tcp.keep()
+	default:
 		outsiders{d.server}.keep(f) // if this fails, the phone registers again, or loses the connection
 	}
 }

@@ -3,8 +3,10 @@ package sip_test
 import (
 	"encoding/json"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -79,4 +81,52 @@ func TestReconnectedGateway(t *testing.T) {
 	t.Cleanup(func() { _ = trunk.conn.Close() })
 	trunk.respond(trunk.expect("BYE"), "200 OK", "")
 	w.isOver()
+}
+
+// TestReconnectedCaller shows that a gateway, or a caller of a SIP address from its networks, that
+// reconnects during a call keeps its connection even if strangers keep as many as they may.
+func TestReconnectedCaller(t *testing.T) {
+	for name, prepare := range map[string]func(w *world) (*phone, request){
+		"a gateway": func(w *world) (*phone, request) {
+			p, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.1"]`)})
+			w.assign("+49305551234", "bob")
+			w.readGateways(w.server)
+			return p, p.invitation("+49305551234")
+		},
+		"a caller of a SIP address": func(w *world) (*phone, request) {
+			w.newSIPAddress(map[string]json.RawMessage{
+				"ip_auth_enabled": json.RawMessage(`true`),
+				"ip_auth":         json.RawMessage(`["127.0.0.1"]`),
+			})
+			p := w.newPhone("stranger")
+			return p, p.toSupport()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			bob := w.newPhone("bob")
+			bob.register()
+			p, r := prepare(w)
+			p.overTCP()
+			p.send(p.write(r, ""))
+			p.expect("100")
+			p.expect("180")
+			bob.respond(bob.expect("INVITE"), "200 OK", bob.offer("sendrecv"))
+			bob.expect("ACK")
+			answered := p.expect("200")
+			p.acks(answered, p.seq)
+
+			id := p.callID
+			_ = p.conn.Close()
+			eventually(t, "the connection to end", func() bool { return w.server.Stats().Streams == 0 })
+			w.server.FillGuests(netip.MustParseAddr("127.0.0.1"))
+			p.overTCP()
+			p.callID = id
+			p.send(p.write(p.inDialog("OPTIONS", answered), ""))
+			p.expect("200")
+			if left := time.Until(w.streams.deadline()); left < 10*time.Minute {
+				t.Errorf("the new connection may be silent for %s, want at least 10m", left)
+			}
+		})
+	}
 }
