@@ -17,13 +17,13 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // MoveTo implements calls.Media.
 func (l *leg) MoveTo(phone netip.Addr) {
+	local := l.engine.AddressFor(phone)
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
 	l.terms.Phone = phone
 	for _, s := range l.sections {
 		if s.live() {
-			s.transport.port.proved = phone
-			s.transport.port.phone.Store(&phone)
+			s.transport.port.moveTo(phone, local)
 		}
 	}
 }

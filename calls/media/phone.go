@@ -25,14 +25,14 @@ const relatch = 2 * time.Second
 // A phonePort is the UDP port of a phone's section.
 type phonePort struct {
 	conn    *net.UDPConn
-	local   netip.AddrPort             // the local address, as in our description
-	proved  netip.Addr                 // the address that the phone has proved
-	gateway bool                       // see calls.Terms
-	secure  bool                       // the phone uses SRTP; fixed
-	claimed bool                       // the address may be forged or not the phone's own; see trial
-	phone   atomic.Pointer[netip.Addr] // the only address to exchange packets with
-	latched atomic.Bool                // the phone has sent a packet from the port in use
-	trial   trial                      // limits packets to claimed addresses
+	local   atomic.Pointer[netip.AddrPort] // the local address, as in our description
+	proved  netip.Addr                     // the address that the phone has proved
+	gateway bool                           // see calls.Terms
+	secure  bool                           // the phone uses SRTP; fixed
+	claimed bool                           // the address may be forged or not the phone's own; see trial
+	phone   atomic.Pointer[netip.Addr]     // the only address to exchange packets with
+	latched atomic.Bool                    // the phone has sent a packet from the port in use
+	trial   trial                          // limits packets to claimed addresses
 }
 
 // A trial counts the packets to an address that a gateway has named or a caller over UDP has
@@ -67,13 +67,25 @@ func (e *Engine) openPhonePort(terms calls.Terms) (*phonePort, error) {
 	port := uint16(conn.LocalAddr().(*net.UDPAddr).Port)
 	p := &phonePort{
 		conn:    conn,
-		local:   netip.AddrPortFrom(local, port),
 		proved:  terms.Phone,
 		gateway: terms.Gateway,
 		claimed: terms.Gateway || terms.Claimed,
 	}
+	at := netip.AddrPortFrom(local, port)
+	p.local.Store(&at)
 	p.phone.Store(&terms.Phone)
 	return p, nil
+}
+
+// moveTo changes the address of a gateway. local is the address of this machine that the gateway can
+// reach there, or the zero address if there is none.
+func (p *phonePort) moveTo(gateway, local netip.Addr) {
+	p.proved = gateway
+	p.phone.Store(&gateway)
+	if local.IsValid() {
+		at := netip.AddrPortFrom(local, p.local.Load().Port())
+		p.local.Store(&at)
+	}
 }
 
 // remoteFor returns the address to exchange packets with. described is the address in the phone's
@@ -160,7 +172,7 @@ func (t *transport) setRemotePort(port int, described netip.Addr) {
 	t.announced = port
 	t.port.phone.Store(&to)
 	t.port.latched.Store(false)
-	p := path{udp: t.port.conn, local: t.port.local, remote: netip.AddrPortFrom(to, uint16(port))}
+	p := path{udp: t.port.conn, local: *t.port.local.Load(), remote: netip.AddrPortFrom(to, uint16(port))}
 	if t.port.claimed {
 		p.trial = &t.port.trial
 	}
@@ -215,7 +227,7 @@ func (w *worker) receivePhone(t *transport, b []byte, remote netip.AddrPort, now
 // latch makes the engine send the phone's media to the address of a packet.
 func (t *transport) latch(remote netip.AddrPort, now time.Time) {
 	t.lastHeard.Store(now.UnixNano())
-	t.setPath(&path{udp: t.port.conn, local: t.port.local, remote: remote}, now)
+	t.setPath(&path{udp: t.port.conn, local: *t.port.local.Load(), remote: remote}, now)
 	if !t.port.latched.Swap(true) && !t.up.Swap(true) {
 		t.section.connected(t)
 	}

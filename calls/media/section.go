@@ -123,7 +123,8 @@ func (s *section) describe() sdp.Section {
 
 	t := s.transport
 	if t.port != nil {
-		d.Address, d.Port = t.port.local.Addr(), int(t.port.local.Port())
+		local := t.port.local.Load()
+		d.Address, d.Port = local.Addr(), int(local.Port())
 		d.Crypto = t.crypto
 		return d
 	}

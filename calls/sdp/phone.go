@@ -94,6 +94,17 @@ func Resume(text string) string {
 	return b.String()
 }
 
+// Readdress replaces the address from in a description that [Description.Phone] has written by the
+// address to. It returns other descriptions unchanged, for example those of rtpengine, whose origin is
+// a different address.
+func Readdress(text string, from, to netip.Addr) string {
+	former := connection(from) + "\r\n"
+	if !strings.Contains(text, former+"s=-\r\n") {
+		return text
+	}
+	return strings.ReplaceAll(text, former, connection(to)+"\r\n")
+}
+
 // isPlain reports whether the section is audio over unencrypted RTP.
 func (s *Section) isPlain() bool {
 	return s.Kind == Audio && (s.Protocol == "RTP/AVP" || s.Protocol == "RTP/AVPF")

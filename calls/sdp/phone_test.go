@@ -2,6 +2,7 @@ package sdp_test
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -271,4 +272,26 @@ func FuzzParsePhone(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestReaddress shows that only descriptions with the expected address get another one.
+func TestReaddress(t *testing.T) {
+	first, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
+	d := sdp.Description{Session: 1, Version: 1, Sections: []sdp.Section{{
+		Kind:      sdp.Audio,
+		Protocol:  "RTP/AVP",
+		Direction: sdp.SendReceive,
+		Address:   first,
+		Port:      9000,
+	}}}
+	before := d.Phone()
+	d.Sections[0].Address = other
+	if got, want := sdp.Readdress(before, first, other), d.Phone(); got != want {
+		t.Errorf("with another address, the description is\n%s\nwant\n%s", got, want)
+	}
+	for _, text := range []string{d.Phone(), deskPhone} {
+		if got := sdp.Readdress(text, first, other); got != text {
+			t.Errorf("a description with a different address became\n%s\nwant\n%s", got, text)
+		}
+	}
 }

@@ -20,41 +20,30 @@ const maxAddresses = 16
 // errNoOther is the error of a gateway all of whose addresses were tried.
 var errNoOther = errors.New("the gateway has no other address")
 
-// A preference says which addresses of a gateway to try.
-type preference struct {
-	first netip.AddrPort // tried first if it is an address of the gateway; zero means any
-
-	// If local is valid, only addresses that can reach this machine there are tried. An INVITE contains
-	// the address of this machine for media.
-	local netip.Addr
-}
-
 // reachOther returns a path to the first address of a gateway that can be connected and is not in tried.
-// It adds the addresses that it tries to tried.
+// It tries the address first before the others if it is an address of the gateway; the zero address
+// means no preference. It adds the addresses that it tries to tried.
 func (s trunks) reachOther(
-	ctx context.Context, g fabric.Gateway, p preference, tried *[]netip.AddrPort,
+	ctx context.Context, g fabric.Gateway, first netip.AddrPort, tried *[]netip.AddrPort,
 ) (flow, error) {
 	if len(*tried) >= maxTargets {
 		return flow{}, errNoOther
 	}
 	most := maxTargets
-	if p.first.IsValid() {
+	if first.IsValid() {
 		most = maxAddresses
 	}
 	addresses, err := s.resolve(ctx, g, most)
 	if err != nil {
 		return flow{}, err
 	}
-	if i := slices.Index(addresses, p.first); i > 0 {
-		addresses = slices.Insert(slices.Delete(addresses, i, i+1), 0, p.first)
+	if i := slices.Index(addresses, first); i > 0 {
+		addresses = slices.Insert(slices.Delete(addresses, i, i+1), 0, first)
 	}
 
 	err = errNoOther
 	for _, at := range addresses {
 		if len(*tried) >= maxTargets || slices.Contains(*tried, at) {
-			continue
-		}
-		if p.local.IsValid() && s.c.AddressFor(at.Addr()) != p.local {
 			continue
 		}
 		*tried = append(*tried, at)
@@ -76,7 +65,7 @@ func (s trunks) reach(
 	if err == nil {
 		return f, nil
 	}
-	other, errOther := s.reachOther(ctx, g, preference{local: s.c.AddressFor(at.Addr())}, tried)
+	other, errOther := s.reachOther(ctx, g, netip.AddrPort{}, tried)
 	if errors.Is(errOther, errNoOther) {
 		return flow{}, err
 	}
@@ -92,8 +81,7 @@ func (d *dialog) failOver(answer *sip.Response) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
 	defer cancel()
-	p := preference{local: d.server.c.AddressFor(d.client.Socket.Phone)}
-	f, err := trunks{d.server}.reachOther(ctx, *d.gateway, p, &d.tried)
+	f, err := trunks{d.server}.reachOther(ctx, *d.gateway, netip.AddrPort{}, &d.tried)
 	if err != nil {
 		if !errors.Is(err, errNoOther) {
 			d.server.log.Warn("calling another address of a SIP gateway", "gateway_id", d.gateway.ID,

@@ -111,7 +111,7 @@ func (d *dialog) reopen() error {
 func (d *dialog) reach(ctx context.Context, former flow) (flow, error) {
 	s := trunks{d.server}
 	if d.received != nil {
-		return s.reachOther(ctx, *d.gateway, preference{}, new([]netip.AddrPort))
+		return s.reachOther(ctx, *d.gateway, netip.AddrPort{}, new([]netip.AddrPort))
 	}
 	return s.flowTo(ctx, *d.gateway, former.remote)
 }

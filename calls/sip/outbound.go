@@ -8,6 +8,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
 	"github.com/selvage/selvage/fabric"
 )
 
@@ -95,10 +96,20 @@ func (d *dialog) sendInvite(more sip.Header) {
 	r.AppendHeader(s.contactFor(d.flow))
 	r.AppendHeader(allow)
 	r.AppendHeader(sdpType)
-	r.SetBody([]byte(d.sdp))
+	r.SetBody([]byte(d.offer()))
 	d.invite = r
 	s.counters.outbound.Add(1)
 	s.request(r, d.flow, timerEnd/2, d.answered)
+}
+
+// offer returns our description for an INVITE. It was made for the first address of a gateway. At
+// another address, the gateway may reach this machine only at a different one. The caller holds mu.
+func (d *dialog) offer() string {
+	first, at := d.client.Socket.Phone, d.flow.source()
+	if d.gateway == nil || first == at {
+		return d.sdp
+	}
+	return sdp.Readdress(d.sdp, d.server.c.AddressFor(first), d.server.c.AddressFor(at))
 }
 
 // answered handles the phone's response to the INVITE. r is nil if no response arrived in time.

@@ -194,7 +194,7 @@ func (s registrar) enroll(g fabric.Gateway, former *enrollment) *enrollment {
 func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
-	f, err := trunks(s).reachOther(ctx, g, preference{first: s.registeredTo(r)}, &r.tried)
+	f, err := trunks(s).reachOther(ctx, g, s.registeredTo(r), &r.tried)
 	if err != nil {
 		if !errors.Is(err, errNoOther) {
 			s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)
