@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/emiago/sipgo/sip"
 
@@ -19,6 +20,31 @@ const maxAddresses = 16
 
 // errNoOther is the error of a gateway all of whose addresses were tried.
 var errNoOther = errors.New("the gateway has no other address")
+
+// silentFor is how long an address of a gateway that has not answered is tried only after the others, so
+// that not every call waits for it.
+const silentFor = 5 * time.Minute
+
+// noteSilent records that a gateway has not answered at an address.
+func (s trunks) noteSilent(gateway string, at netip.AddrPort) {
+	s.silent.add(silentKey{gateway, at}, time.Now().Add(silentFor))
+}
+
+// noteAnswer records whether a gateway answers an INVITE. answer is nil if no answer has arrived in time.
+func (d *dialog) noteAnswer(answer *sip.Response) {
+	if d.gateway == nil {
+		return
+	}
+	d.mu.Lock()
+	at, heard := d.flow.remote, d.heard
+	d.mu.Unlock()
+	switch {
+	case answer != nil:
+		d.server.silent.remove(silentKey{d.gateway.ID, at})
+	case !heard:
+		trunks{d.server}.noteSilent(d.gateway.ID, at)
+	}
+}
 
 // reachOther returns a path to the first address of a gateway that can be connected and is not in tried.
 // It tries the address first before the others if it is an address of the gateway; the zero address

@@ -27,7 +27,8 @@ func (w *world) carriers(more map[string]json.RawMessage) (first, second *phone)
 }
 
 // TestFailover shows that a call goes to the next address of a gateway if an address does not answer, or
-// answers with 503. If no address takes the call, the caller learns this.
+// answers with 503. If no address takes the call, the caller learns this. The next call goes first to the
+// address that has answered.
 func TestFailover(t *testing.T) {
 	for name, fails := range map[string]func(w *world, p *phone, invite message){
 		"503": func(_ *world, p *phone, invite message) {
@@ -57,12 +58,59 @@ func TestFailover(t *testing.T) {
 			w.isOver()
 
 			r, _ := alice.dial("+4930123456")
-			fails(w, first, first.expect("INVITE"))
-			fails(w, second, second.expect("INVITE"))
+			order := []*phone{first, second}
+			if name == "silence" {
+				order = []*phone{second, first}
+			}
+			for _, p := range order {
+				fails(w, p, p.expect("INVITE"))
+			}
 			alice.send(alice.acknowledge(r, alice.expect("480")))
 			w.isOver()
 		})
 	}
+}
+
+// TestSilentAddress shows that an address of a gateway that does not answer is tried after the others until
+// it answers again, even if the caller has given up before.
+func TestSilentAddress(t *testing.T) {
+	w := newWorld(t)
+	first, second := w.carriers(map[string]json.RawMessage{})
+	alice := w.newPhone("alice")
+	r, m := alice.dial("+4930123456")
+	first.expect("INVITE")
+	alice.send(alice.write(alice.cancellation(r, m), ""))
+	alice.expect("200")
+	alice.send(alice.acknowledge(r, alice.expect("487")))
+	w.isOver()
+	w.server.TimeOutRequests()
+
+	ends := func(p *phone) {
+		t.Helper()
+		p.reply(p.expect("INVITE"), "486 Busy Here", "")
+		p.expect("ACK")
+		alice.send(alice.acknowledge(r, alice.expect("486")))
+		w.isOver()
+	}
+	r, _ = alice.dial("+4930123456")
+	second.reply(second.expect("INVITE"), "503 Service Unavailable", "")
+	second.expect("ACK")
+	ends(first)
+	r, _ = alice.dial("+4930123456")
+	ends(first)
+}
+
+// TestSilentRegistrar shows that a call goes first to the address of a gateway that has answered a
+// REGISTER.
+func TestSilentRegistrar(t *testing.T) {
+	w := newWorld(t)
+	first, second := w.carriers(map[string]json.RawMessage{"register": json.RawMessage("true")})
+	w.readGateways(w.server)
+	first.expect("REGISTER")
+	w.server.TimeOutRequests()
+	second.accepts(w.server, second.expect("REGISTER"))
+	w.newPhone("alice").dial("+4930123456")
+	second.expect("INVITE")
 }
 
 // TestMediaAfterFailover shows that a gateway is heard if it takes a call at another address, even if

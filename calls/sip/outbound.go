@@ -114,6 +114,7 @@ func (d *dialog) offer() string {
 
 // answered handles the phone's response to the INVITE. r is nil if no response arrived in time.
 func (d *dialog) answered(r *sip.Response) {
+	d.noteAnswer(r)
 	switch {
 	case d.failOver(r):
 	case r == nil:

@@ -260,8 +260,12 @@ func (s registrar) newRegister(
 // answeredRegister handles answer, the response to a REGISTER. answer is nil if no response
 // arrived.
 func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, authorized bool, answer *sip.Response) {
+	if answer != nil {
+		s.silent.remove(silentKey{g.ID, f.remote})
+	}
 	switch {
 	case answer == nil:
+		trunks(s).noteSilent(g.ID, f.remote)
 		s.log.Warn("a SIP gateway does not answer", "gateway_id", g.ID, "host", addressOfGateway(g))
 	case answer.StatusCode < 300:
 		s.registered(reg, f, expiryOf(answer, reg.user))

@@ -85,7 +85,8 @@ type Server struct {
 	ports struct{ plain, secure int } // 0 means not served
 
 	nonces   nonces
-	blocked  blocks
+	blocked  marks[blockKey]
+	silent   marks[silentKey]
 	rates    *rates
 	accounts accountRates
 	open     limit.Connections
@@ -207,6 +208,7 @@ func (s *Server) Run(ctx context.Context) {
 			allDialogs{s}.check(now)
 			s.nonces.sweep(now)
 			s.blocked.sweep(now)
+			s.silent.sweep(now)
 			s.rates.sweep(now)
 			s.accounts.sweep(now)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,9 +60,33 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 type trunks struct{ *Server }
 
 // resolve returns up to most addresses of a gateway, in the order in which to try them (RFC 3263).
-// Projects choose the names of their gateways. Therefore, resolve leaves out names that lead to hosts
-// that only this machine can reach. It returns an error if no address is left.
-func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
+// Addresses that have not answered recently are the last. It returns an error if there are no addresses.
+func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) ([]netip.AddrPort, error) {
+	all, err := s.find(ctx, g, most)
+	isSilent := func(at netip.AddrPort) bool { return s.silent.has(silentKey{g.ID, at}, time.Now()) }
+	if err != nil || !slices.ContainsFunc(all, isSilent) {
+		return all, err
+	}
+
+	all, err = s.find(ctx, g, max(most, maxTargets))
+	if err != nil {
+		return nil, err
+	}
+	var first, last []netip.AddrPort
+	for _, at := range all {
+		if isSilent(at) {
+			last = append(last, at)
+		} else {
+			first = append(first, at)
+		}
+	}
+	all = append(first, last...)
+	return all[:min(len(all), most)], nil
+}
+
+// find is resolve without regard to which addresses have answered. Projects choose the names of their
+// gateways. Therefore, find leaves out names that lead to hosts that only this machine can reach.
+func (s trunks) find(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
 	if a, err := netip.ParseAddr(g.Host); err == nil {
 		all = s.permitted(g, []netip.Addr{a.Unmap()}, g.Port)
 	} else {
@@ -76,7 +101,7 @@ func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) (all []
 	return all[:min(len(all), most)], nil
 }
 
-// lookUp is resolve for a host name.
+// lookUp is find for a host name.
 func (s trunks) lookUp(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
 	hosts := s.hostsOf(ctx, g)
 	for _, h := range hosts[:min(len(hosts), max(most, maxTargets))] {
@@ -154,6 +179,7 @@ func (s trunks) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort)
 
 	conn, err := s.dial(ctx, g, at)
 	if err != nil {
+		s.noteSilent(g.ID, at)
 		return flow{}, fmt.Errorf("connecting to a gateway: %w", err)
 	}
 	t = newStream(conn)
