@@ -126,6 +126,10 @@ var (
 	errSilence   = errors.New("the request gets no answer")
 )
 
+// damagedFor is how long the server remembers that it has logged an error about a password. Each request
+// with the password prolongs this.
+const damagedFor = time.Hour
+
 // authenticate returns the account whose password the credentials prove. For an unknown username,
 // it takes as long as for a wrong password, and has the same result.
 func (s *Server) authenticate(ctx context.Context, method string, c credentials, from netip.Addr) (
@@ -147,7 +151,7 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 		return fabric.SIPAccount{}, err
 	}
 	if isDamaged {
-		if _, logged := s.damages.LoadOrStore(err.Error(), true); !logged {
+		if isLogged := s.damages.add(err.Error(), now, damagedFor); !isLogged {
 			s.log.Error("opening the password of a phone", "error", err)
 		}
 		// The phone may have the right password, so do not count it as wrong. But count it if accounts of
@@ -191,12 +195,12 @@ func (s *Server) deny(ctx context.Context, key blockKey, now time.Time) error {
 			continue
 		}
 		wait := blockFor(err)
-		s.blocked.add(l.key, now.Add(wait))
+		s.blocked.add(l.key, now, wait)
 		if errors.Is(err, problem.RateLimited) {
 			s.log.Warn("too many wrong SIP credentials", "network", network, "for", wait)
 			return errSilence
 		}
-		s.blocked.add(blockKey{network: key.network}, now.Add(wait)) // the next guess may use another username
+		s.blocked.add(blockKey{network: key.network}, now, wait) // the next guess may use another username
 		s.log.Error("counting wrong SIP credentials", "network", network, "error", err)
 		return errSilence
 	}

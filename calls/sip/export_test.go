@@ -126,6 +126,9 @@ func (s *Server) LimitRequestsInCalls() {
 	}
 }
 
+// SweepDamages forgets the logged errors about passwords that have expired by now.
+func (s *Server) SweepDamages(now time.Time) { s.damages.sweep(now) }
+
 // DenyOnce counts wrong credentials for a username from an address. It reports whether the server
 // then blocks the username there, and whether it blocks the whole network.
 func (s *Server) DenyOnce(ctx context.Context, username string, from netip.Addr) (user, network bool) {

@@ -27,7 +27,7 @@ const silentFor = 5 * time.Minute
 
 // noteSilent records that a gateway has not answered at an address.
 func (s trunks) noteSilent(gateway string, at netip.AddrPort) {
-	s.silent.add(silentKey{gateway, at}, time.Now().Add(silentFor))
+	s.silent.add(silentKey{gateway, at}, time.Now(), silentFor)
 }
 
 // noteAnswer records whether a gateway answers an INVITE. answer is nil if no answer has arrived in time.

@@ -32,19 +32,21 @@ type marks[K comparable] struct {
 func (m *marks[K]) has(k K, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	until, ok := m.until[k]
-	return ok && now.Before(until)
+	return now.Before(m.until[k])
 }
 
-func (m *marks[K]) add(k K, until time.Time) {
+// add marks k for a while from now on. It reports whether k was marked before.
+func (m *marks[K]) add(k K, now time.Time, lasts time.Duration) (wasMarked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.until == nil {
 		m.until = make(map[K]time.Time)
 	}
-	if len(m.until) < maxMarks {
-		m.until[k] = until
+	before, has := m.until[k]
+	if has || len(m.until) < maxMarks {
+		m.until[k] = now.Add(lasts)
 	}
+	return now.Before(before)
 }
 
 func (m *marks[K]) remove(k K) {

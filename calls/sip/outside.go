@@ -92,7 +92,7 @@ func (s outsiders) countWrongPassword(ctx context.Context, id string, f flow) {
 	if err == nil {
 		return
 	}
-	s.blocked.add(blockKey{network, id}, time.Now().Add(blockFor(err)))
+	s.blocked.add(blockKey{network, id}, time.Now(), blockFor(err))
 	if errors.Is(err, problem.RateLimited) {
 		s.log.Warn("too many wrong passwords for a SIP address", "network", network, "sip_address_id", id)
 		return

@@ -520,7 +520,8 @@ func TestDisabledSubscriber(t *testing.T) {
 }
 
 // TestDamagedPassword shows that a phone whose password cannot be opened is not blocked, and does not
-// affect phones with the same username in another project. The damage is logged once.
+// affect phones with the same username in another project. The damage is logged once, and again if it
+// occurs again after a long time.
 func TestDamagedPassword(t *testing.T) {
 	w := newWorld(t)
 	subscriber, id := w.subscriber("carol")
@@ -551,9 +552,18 @@ func TestDamagedPassword(t *testing.T) {
 	if _, m := carol.ask(carol.registration(600)); m.kind() != "401" {
 		t.Errorf("a wrong password returned\n%s\nwant 401", m)
 	}
-	w.log.mu.Lock()
-	defer w.log.mu.Unlock()
-	if n := strings.Count(w.log.text.String(), "opening the password of a phone"); n != 1 {
+	logged := func() int {
+		w.log.mu.Lock()
+		defer w.log.mu.Unlock()
+		return strings.Count(w.log.text.String(), "opening the password of a phone")
+	}
+	if n := logged(); n != 1 {
 		t.Errorf("the server has logged the damage %d times, want once", n)
+	}
+	w.server.SweepDamages(time.Now().Add(2 * time.Hour))
+	broken.callID = "later"
+	broken.ask(broken.registration(600))
+	if n := logged(); n != 2 {
+		t.Errorf("after a long time, the server has logged the damage %d times, want twice", n)
 	}
 }

@@ -95,7 +95,7 @@ type Server struct {
 	workers  chan struct{}     // holds one entry for each request being handled
 	waiting  chan struct{}     // holds one entry for each request that waits for others of its dialog
 	counters counters
-	damages  sync.Map // texts of logged errors about passwords of phones that cannot be opened
+	damages  marks[string] // texts of logged errors about passwords of phones that cannot be opened
 
 	mu            sync.Mutex
 	streams       map[netip.AddrPort]*stream // TCP connections that phones and gateways opened
@@ -209,6 +209,7 @@ func (s *Server) Run(ctx context.Context) {
 			s.nonces.sweep(now)
 			s.blocked.sweep(now)
 			s.silent.sweep(now)
+			s.damages.sweep(now)
 			s.rates.sweep(now)
 			s.accounts.sweep(now)
 		}
