@@ -83,6 +83,10 @@ type Party struct {
 	ScriptID     string `json:",omitempty"` // id of the script there; not stored
 }
 
+// Anonymous is the address of a caller who hides from the called party, or whose number is unknown. The
+// party of a subscriber who hides has a SubscriberID, which only the project may see.
+const Anonymous = "anonymous"
+
 // A Room is a call as its members see it. A call between two parties is a room, too.
 type Room struct {
 	ID, Name, DisplayName string

@@ -63,26 +63,35 @@ func (l *leg) key() legKey { return legKey{l.call.project, l.id} }
 // leg's field inbound.
 func (k *call) newLeg(id string, client Client, party Party) *leg {
 	l := &leg{
-		call:    k,
-		id:      id,
-		holder:  client.holder(),
-		client:  client,
-		party:   party,
-		counted: accountsOf(client),
-		heard:   k.calls.fabric.Tokens.Heard(),
-		member: Member{
-			ID:           id,
-			Leg:          id,
-			Type:         Person,
-			Name:         party.Name,
-			SubscriberID: party.SubscriberID,
-			AddressID:    party.AddressID,
-		},
+		call:      k,
+		id:        id,
+		holder:    client.holder(),
+		client:    client,
+		party:     party,
+		counted:   accountsOf(client),
+		heard:     k.calls.fabric.Tokens.Heard(),
+		member:    newMember(id, party),
 		mediaLost: time.Now(),
 		changes:   changeLimit(),
 	}
 	l.at.Store(client.Socket)
 	return l
+}
+
+// newMember returns the member for the leg of a party.
+func newMember(leg string, party Party) Member {
+	m := Member{
+		ID:           leg,
+		Leg:          leg,
+		Type:         Person,
+		Name:         party.Name,
+		SubscriberID: party.SubscriberID,
+		AddressID:    party.AddressID,
+	}
+	if party.Address == Anonymous {
+		m.SubscriberID = ""
+	}
+	return m
 }
 
 // rebind makes the leg use the present socket and token of its client. Later events go to this

@@ -39,6 +39,14 @@ func TestPressedIsBounded(t *testing.T) {
 	}
 }
 
+// TestAnonymousMember shows that the other members do not get the id of a subscriber who hides.
+func TestAnonymousMember(t *testing.T) {
+	m := newMember("1", Party{Name: "Anonymous", Address: Anonymous, SubscriberID: "2"})
+	if m.SubscriberID != "" {
+		t.Errorf("the member has the subscriber id %s, want none", m.SubscriberID)
+	}
+}
+
 // deafClients are clients that receive no events.
 type deafClients struct{}
 

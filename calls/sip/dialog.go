@@ -54,6 +54,7 @@ type dialog struct {
 	heard      bool             // the phone has responded to our INVITE
 	reason     sip.Header       // the reason in a CANCEL that is held until the phone's first response
 	gateway    *fabric.Gateway  // the gateway of the call, or nil; fixed once flow is set
+	identity   []sip.Header     // headers about the caller in the INVITE to the gateway
 	authorized bool             // the INVITE to the gateway had credentials
 	tried      []netip.AddrPort // the gateway's addresses that were tried; only handlers of its answers use it
 

@@ -84,6 +84,9 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 		Address: sip.Uri{Scheme: "sip", User: callerFor(g, e.From), Host: uriHost(g.Host)},
 		Params:  sip.HeaderParams{{K: "tag", V: d.key.tag}},
 	}
+	if hides(e.From) {
+		d.hideCaller()
+	}
 	d.sendInvite(nil)
 	return nil
 }

@@ -120,14 +120,16 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 		Phone: f.source(),
 		SRTP:  srtpOf(account.MustEncrypt(), account.Ciphers()),
 	}
-	if account.EndpointID == "" {
-		return caller{client: clientOf(account.SIPCredential, socket)}, true
+	c = caller{client: clientOf(account.SIPCredential, socket)}
+	if account.EndpointID != "" {
+		c, err = s.endpointCaller(ctx, account.SIPCredential, socket)
 	}
-
-	c, err = s.endpointCaller(ctx, account.SIPCredential, socket)
 	if err != nil {
 		s.log.Error("finding the SIP endpoint of a phone", "error", err)
 		return caller{}, false // the caller repeats the request
+	}
+	if withholdsCaller(r) {
+		c.client.Party = hidden(account.SIPCredential)
 	}
 	return c, true
 }

@@ -93,6 +93,9 @@ func (d *dialog) sendInvite(more sip.Header) {
 	if more != nil {
 		r.AppendHeader(more)
 	}
+	for _, h := range d.identity {
+		r.AppendHeader(h)
+	}
 	r.AppendHeader(s.contactFor(d.flow))
 	r.AppendHeader(allow)
 	r.AppendHeader(sdpType)
