@@ -25,9 +25,15 @@ var errNoOther = errors.New("the gateway has no other address")
 // that not every call waits for it.
 const silentFor = 5 * time.Minute
 
-// noteSilent records that a gateway has not answered at an address.
-func (s trunks) noteSilent(gateway string, at netip.AddrPort) {
-	s.silent.add(silentKey{gateway, at}, time.Now(), silentFor)
+// noteSilent records that a gateway has not answered on a path. If nothing else has arrived over the path's
+// connection, it closes the connection. TCP would notice only after a quarter of an hour that the other
+// side is gone, and calls would fail until then.
+func (s trunks) noteSilent(gateway string, f flow) {
+	now := time.Now()
+	s.silent.add(silentKey{gateway, f.remote}, now, silentFor)
+	if f.tcp != nil && now.Sub(time.Unix(0, f.tcp.heard.Load())) >= answerWithin {
+		f.tcp.close()
+	}
 }
 
 // noteAnswer records whether a gateway answers an INVITE. answer is nil if no answer has arrived in time.
@@ -36,13 +42,13 @@ func (d *dialog) noteAnswer(answer *sip.Response) {
 		return
 	}
 	d.mu.Lock()
-	at, heard := d.flow.remote, d.heard
+	f, heard := d.flow, d.heard
 	d.mu.Unlock()
 	switch {
 	case answer != nil:
-		d.server.silent.remove(silentKey{d.gateway.ID, at})
+		d.server.silent.remove(silentKey{d.gateway.ID, f.remote})
 	case !heard:
-		trunks{d.server}.noteSilent(d.gateway.ID, at)
+		trunks{d.server}.noteSilent(d.gateway.ID, f)
 	}
 }
 

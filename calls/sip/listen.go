@@ -173,11 +173,12 @@ type stream struct {
 	queue  chan []byte
 	done   chan struct{}
 	once   sync.Once
-	proven atomic.Bool // the client has authenticated
-	kept   atomic.Bool // the client has authenticated or is in a call, so the connection may remain
-	guest  atomic.Bool // the connection counts against maxGuests
-	keep   func()      // sets kept and a later deadline, and stops counting the connection as unproven
-	id     string      // random; the phone's bindings contain it
+	proven atomic.Bool  // the client has authenticated
+	kept   atomic.Bool  // the client has authenticated or is in a call, so the connection may remain
+	guest  atomic.Bool  // the connection counts against maxGuests
+	keep   func()       // sets kept and a later deadline, and stops counting the connection as unproven
+	id     string       // random; the phone's bindings contain it
+	heard  atomic.Int64 // when the last message arrived, as Unix time in nanoseconds, or 0
 }
 
 // isTLS reports whether the connection is encrypted.
@@ -263,6 +264,7 @@ func (s listener) readStream(t *stream, remote netip.AddrPort) {
 		if err != nil || !s.admits(remote.Addr()) {
 			return
 		}
+		t.heard.Store(time.Now().UnixNano())
 		if t.kept.Load() {
 			_ = t.conn.SetReadDeadline(time.Now().Add(idleFor))
 		}

@@ -102,7 +102,7 @@ func (d *dialog) sendInvite(more sip.Header) {
 	r.SetBody([]byte(d.offer()))
 	d.invite = r
 	s.counters.outbound.Add(1)
-	s.request(r, d.flow, timerEnd/2, d.answered)
+	s.request(r, d.flow, answerWithin, d.answered)
 }
 
 // offer returns our description for an INVITE. It was made for the first address of a gateway. At

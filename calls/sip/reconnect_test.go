@@ -83,6 +83,34 @@ func TestReconnectedGateway(t *testing.T) {
 	w.isOver()
 }
 
+// TestDeadConnection shows that the server connects to a gateway again if a call gets no answer over its
+// connection.
+func TestDeadConnection(t *testing.T) {
+	w := newWorld(t)
+	w.permit(fabric.OutboundOn, "+49")
+	carrier := must[*net.TCPListener](t)(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+	t.Cleanup(func() { _ = carrier.Close() })
+	_ = carrier.SetDeadline(time.Now().Add(deadline))
+	w.newCarrier(map[string]json.RawMessage{
+		"transport": quoted("tcp"),
+		"uri":       quoted("trunk@" + carrier.Addr().String()),
+	})
+	alice, trunk := w.newPhone("alice"), w.newPhone("carrier")
+	r, _ := alice.dial("+4930123456")
+	trunk.conn = must[net.Conn](t)(carrier.Accept())
+	t.Cleanup(func() { _ = trunk.conn.Close() })
+	trunk.expect("INVITE")
+	w.server.TimeOutRequests()
+	alice.send(alice.acknowledge(r, alice.expect("480")))
+	w.isOver()
+
+	alice.dial("+4930123456")
+	again := w.newPhone("carrier")
+	again.conn = must[net.Conn](t)(carrier.Accept())
+	t.Cleanup(func() { _ = again.conn.Close() })
+	again.expect("INVITE")
+}
+
 // TestReconnectedCaller shows that a gateway, or a caller of a SIP address from its networks, that
 // reconnects during a call keeps its connection even if strangers keep as many as they may.
 func TestReconnectedCaller(t *testing.T) {

@@ -222,7 +222,7 @@ func (s registrar) registeredTo(r *enrollment) netip.AddrPort {
 // sendRegister sends a REGISTER to a gateway. authorization may be nil.
 func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header) {
 	r := s.newRegister(g, reg, f, authorization)
-	s.request(r, f, timerEnd/2, func(answer *sip.Response) {
+	s.request(r, f, answerWithin, func(answer *sip.Response) {
 		if answer == nil || answer.StatusCode >= 200 {
 			s.answeredRegister(g, reg, f, authorization != nil, answer)
 		}
@@ -265,7 +265,7 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 	}
 	switch {
 	case answer == nil:
-		trunks(s).noteSilent(g.ID, f.remote)
+		trunks(s).noteSilent(g.ID, f)
 		s.log.Warn("a SIP gateway does not answer", "gateway_id", g.ID, "host", addressOfGateway(g))
 	case answer.StatusCode < 300:
 		s.registered(reg, f, expiryOf(answer, reg.user))

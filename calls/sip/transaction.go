@@ -14,6 +14,10 @@ const (
 	timerT2  = 4 * time.Second        // longest interval between repeats
 	timerEnd = 64 * timerT1           // how long a transaction waits for a response
 	byeEnd   = 8 * timerT1            // how long it waits if the response does not matter
+
+	// answerWithin is how long an INVITE or a REGISTER waits for the first response. Callers do not wait
+	// longer.
+	answerWithin = timerEnd / 2
 )
 
 // A serverKey identifies a request and its repeats (RFC 3261, section 17.2.3). It includes the

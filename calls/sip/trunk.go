@@ -173,13 +173,13 @@ func (s trunks) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort)
 	s.mu.Lock()
 	t := s.trunks[key]
 	s.mu.Unlock()
-	if t != nil {
+	if t != nil && !t.isClosed() {
 		return flow{tcp: t, remote: at}, nil
 	}
 
 	conn, err := s.dial(ctx, g, at)
 	if err != nil {
-		s.noteSilent(g.ID, at)
+		s.noteSilent(g.ID, flow{remote: at})
 		return flow{}, fmt.Errorf("connecting to a gateway: %w", err)
 	}
 	t = newStream(conn)
@@ -239,7 +239,7 @@ type trunk struct {
 func (s trunks) addTrunk(t *stream, key trunk) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other := s.trunks[key]; other != nil {
+	if other := s.trunks[key]; other != nil && !other.isClosed() {
 		return other, nil
 	}
 	if s.closed || len(s.trunks) >= maxStreams {
