@@ -154,6 +154,10 @@ func (c *Calls) gatewayFor(
 	if errors.Is(err, problem.NotFound) {
 		return g, fabric.ReasonNoGateway, nil
 	}
+	if errors.Is(err, fabric.ErrDamaged) { // the other parties of the route must still ring
+		c.log.Error("opening the password of a SIP gateway", "gateway_id", g.ID, "error", err)
+		return g, reasonUnreachable, nil
+	}
 	if err != nil {
 		return g, "", err
 	}

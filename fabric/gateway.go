@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -178,18 +179,22 @@ func checkDestination(old Resource, v kinds.Values) error {
 	return problem.BadParam("password", "password must be sent again for another host or port")
 }
 
-// open adds the password to a gateway.
+// open adds the password to a gateway. If the password cannot be opened, it returns the gateway and
+// ErrDamaged.
 func (gs *Gateways) open(r Resource) (Gateway, error) {
 	g := gatewayOf(r)
 	if r.Secrets == "" {
 		return g, nil
 	}
 	secrets, err := gs.openSecrets(r.ID, r.Secrets)
+	if err != nil {
+		return g, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	g.Password = secrets.Text("password")
-	return g, err
+	return g, nil
 }
 
-// Find returns a SIP gateway of a project.
+// Find returns a SIP gateway of a project. If its password cannot be opened, Find also returns ErrDamaged.
 func (gs *Gateways) Find(ctx context.Context, projectID, id string) (Gateway, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -226,7 +231,8 @@ func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
 
 // FindFor returns the project's gateway for calls to a phone number in E.164 format. It returns the
 // gateway with the longest matching prefix. If several gateways have this prefix, it returns the
-// oldest. If no prefix matches, FindFor returns problem.NotFound.
+// oldest. If no prefix matches, FindFor returns problem.NotFound. If the gateway's password cannot be
+// opened, FindFor also returns ErrDamaged.
 func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gateway, error) {
 	all, err := gs.of(ctx, projectID)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 )
 
@@ -36,21 +37,42 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
+// damage makes the password of a gateway one that cannot be opened.
+func (w *world) damage(gateway string) {
+	w.t.Helper()
+	rows := w.store.Fabric().Resources
+	r := must[fabric.Resource](w.t)(rows.FindResource(w.t.Context(), w.project, fabric.GatewayKind, gateway))
+	old := r.Updated
+	r.Secrets = "damaged"
+	r.Updated = old.Add(time.Second)
+	if err := rows.UpdateResource(w.t.Context(), r, old, nil); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestForwardToDamagedGateway shows that a subscriber rings even if the calls are forwarded through a
+// gateway whose password cannot be opened.
+func TestForwardToDamagedGateway(t *testing.T) {
+	w := newWorld(t)
+	_, id := w.newCarrier(map[string]json.RawMessage{})
+	w.damage(id)
+	w.permit(fabric.OutboundOn, "+49")
+	w.forwarding("bob", "+4930123456", "+4930123456", 5)
+	bob, alice := w.registered("bob"), w.newPhone("alice")
+	r := alice.calling("bob")
+	bob.refuses(bob.expect("INVITE"), "486 Busy Here")
+	alice.send(alice.acknowledge(r, alice.expect("486")))
+	w.isOver()
+	w.recordHas(func(r *calls.Record) { r.Refusal = "gateway_unreachable" })
+}
+
 // TestDamagedGateway shows that a gateway whose password cannot be opened does not keep other gateways
 // from registering. This is logged once. With a new password, the gateway works again.
 func TestDamagedGateway(t *testing.T) {
 	w := newWorld(t)
 	registers := map[string]json.RawMessage{"register": json.RawMessage("true")}
 	broken, id := w.newCarrier(registers)
-	rows := w.store.Fabric().Resources
-	r := must[fabric.Resource](t)(rows.FindResource(t.Context(), w.project, fabric.GatewayKind, id))
-	old := r.Updated
-	r.Secrets = "damaged"
-	r.Updated = old.Add(time.Second)
-	if err := rows.UpdateResource(t.Context(), r, old, nil); err != nil {
-		t.Fatal(err)
-	}
-
+	w.damage(id)
 	registers["name"] = quoted("Another carrier")
 	carrier, _ := w.newCarrier(registers)
 	for range 2 {
