@@ -313,7 +313,11 @@ func (d *dialog) check(now time.Time) {
 	d.seq++
 	r := d.request(sip.OPTIONS, d.seq)
 	r.SetBody(nil)
-	d.server.request(r, d.flow, timerEnd, func(answer *sip.Response) {
+	f := d.flow
+	d.server.request(r, f, timerEnd, func(answer *sip.Response) {
+		if answer == nil && d.path() != f {
+			return // the phone has reconnected in the meantime
+		}
 		// RFC 3261, section 12.2.1.2
 		lost := answer == nil || answer.StatusCode == 408 || answer.StatusCode == 481
 		if d.gateway != nil { // some carriers drop OPTIONS; missing media ends their calls

@@ -47,6 +47,21 @@ func (s *Server) TimeOutRequests() {
 	}
 }
 
+// Unanswered returns the number of requests that wait for a final response.
+func (s *Server) Unanswered() (n int) {
+	s.mu.Lock()
+	transactions := slices.Collect(maps.Values(s.sent))
+	s.mu.Unlock()
+	for _, t := range transactions {
+		t.mu.Lock()
+		if !t.final {
+			n++
+		}
+		t.mu.Unlock()
+	}
+	return n
+}
+
 // RenewRegistrations makes the registrations at all gateways due.
 func (s *Server) RenewRegistrations() {
 	s.mu.Lock()

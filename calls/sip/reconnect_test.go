@@ -51,6 +51,31 @@ func TestReconnectedPhone(t *testing.T) {
 	}
 }
 
+// TestReconnectedDuringCheck shows that a call continues if a phone does not get an OPTIONS because it
+// reconnects.
+func TestReconnectedDuringCheck(t *testing.T) {
+	w := newWorld(t)
+	c := converseOver(t, w.newPhone("alice"), w.newPhone("bob").overTCP())
+	now := time.Now()
+	w.server.CheckDialogs(now)
+	w.server.CheckDialogs(now.Add(time.Minute))
+	c.alice.respond(c.alice.expect("OPTIONS"), "200 OK", "")
+	former := c.bob.conn
+	c.bob.overTCP()
+	streams := func() int { return w.server.Stats().Streams }
+	eventually(t, "the new connection", func() bool { return streams() == 2 })
+	_ = former.Close()
+	eventually(t, "the former connection to end", func() bool { return streams() == 1 })
+	c.bob.register()
+	eventually(t, "alice's response", func() bool { return w.server.Unanswered() == 1 })
+	w.server.TimeOutRequests()
+
+	w.server.CheckDialogs(now.Add(2 * time.Minute))
+	c.bob.respond(c.bob.expect("OPTIONS"), "200 OK", "")
+	c.alice.respond(c.alice.expect("OPTIONS"), "200 OK", "")
+	w.running(counts{calls: 1, legs: 2})
+}
+
 // TestReconnectedGateway shows that a gateway that has closed its connection gets the BYE of a call
 // over another connection. Otherwise, it would keep the call.
 func TestReconnectedGateway(t *testing.T) {
