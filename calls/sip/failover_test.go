@@ -154,6 +154,21 @@ func TestMediaAfterFailover(t *testing.T) {
 	hear(t, second, second.mediaOf(invite), alice, "hello alice")
 }
 
+// TestOtherFamily shows that no INVITE is sent over UDP to an IPv6 address of a gateway if the server
+// listens only on IPv4.
+func TestOtherFamily(t *testing.T) {
+	w := newWorld(t)
+	carrier := w.newPhone("carrier")
+	w.names.serve(t, netip.AddrPortFrom(netip.IPv6Loopback(), 5060), carrier.at())
+	w.newCarrier(map[string]json.RawMessage{"uri": quoted("trunk@isp.example")})
+	w.permit(fabric.OutboundOn, "+49")
+	w.newPhone("alice").dial("+4930123456")
+	carrier.expect("INVITE")
+	if n := w.server.Stats().Outbound; n != 1 {
+		t.Errorf("the server has sent %d INVITEs, want 1", n)
+	}
+}
+
 // TestFailoverOfConnection shows that a call goes to the next address of a gateway if the first address
 // refuses the connection.
 func TestFailoverOfConnection(t *testing.T) {

@@ -26,7 +26,7 @@ const (
 var (
 	errEncryption = errors.New("the gateway requires encrypted media, but its transport is not tls")
 	errNoUDP      = errors.New("the gateway uses UDP, which this server does not serve; see listen_sip")
-	errNoAddress  = errors.New("the gateway has no permitted address; see egress.allow")
+	errNoAddress  = errors.New("the gateway has no permitted address that can be reached; see egress.allow")
 )
 
 // Trunk finds the address of a gateway. Set it as Trunk in [calls.Config].
@@ -150,11 +150,24 @@ func (s trunks) permitted(g fabric.Gateway, addresses []netip.Addr, port uint16)
 	}
 	for _, a := range addresses {
 		at := netip.AddrPortFrom(a.Unmap(), port)
-		if s.c.MayReach(g.Host, at) && s.c.AddressFor(at.Addr()).IsValid() {
+		if s.c.MayReach(g.Host, at) && s.c.AddressFor(at.Addr()).IsValid() && s.canSend(g, at.Addr()) {
 			all = append(all, at)
 		}
 	}
 	return all
+}
+
+// canSend reports whether messages to a gateway can be sent to an address. A UDP socket that is bound to
+// an IPv4 address cannot send to IPv6 addresses, even if this machine can.
+func (s trunks) canSend(g fabric.Gateway, to netip.Addr) bool {
+	if g.Transport != "udp" || s.c.UDP == nil {
+		return true
+	}
+	local := s.c.UDP.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
+	if local == netip.IPv6Unspecified() {
+		return true
+	}
+	return local.Unmap().Is4() == to.Is4()
 }
 
 // dialFor limits how long connecting to a gateway may take.

@@ -143,8 +143,11 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	w.tls = secure.Addr().String()
 	rates := limit.Rates{limit.SIPPerUser: limit.Of(4, time.Hour), limit.SIPPerNetwork: limit.Of(6, time.Hour)}
 	addressFor := func(phone netip.Addr) netip.Addr {
-		if remoteNetwork.Contains(phone) {
+		switch {
+		case remoteNetwork.Contains(phone):
 			return remoteNetwork.Addr()
+		case phone.Is6():
+			return netip.IPv6Loopback()
 		}
 		return engine.AddressFor(phone)
 	}

@@ -59,11 +59,10 @@ func answerTo(query []byte, hosts []netip.AddrPort) []byte {
 
 	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
 	switch q.Type {
-	case dnsmessage.TypeA:
+	case dnsmessage.TypeA, dnsmessage.TypeAAAA:
 		var i int
 		if _, err := fmt.Sscanf(q.Name.String(), hostName, &i); err == nil && i < len(hosts) {
-			record := &dnsmessage.AResource{A: hosts[i].Addr().As4()}
-			m.Answers = []dnsmessage.Resource{{Header: head, Body: record}}
+			m.Answers = addressRecord(head, hosts[i].Addr())
 		}
 	case dnsmessage.TypeSRV:
 		for i, host := range hosts {
@@ -81,4 +80,17 @@ func answerTo(query []byte, hosts []netip.AddrPort) []byte {
 		return nil
 	}
 	return reply
+}
+
+// addressRecord returns the record that answers a query for an address, or nil if the address has a
+// different type.
+func addressRecord(head dnsmessage.ResourceHeader, a netip.Addr) []dnsmessage.Resource {
+	var body dnsmessage.ResourceBody = &dnsmessage.AAAAResource{AAAA: a.As16()}
+	if a.Is4() {
+		body = &dnsmessage.AResource{A: a.As4()}
+	}
+	if a.Is4() != (head.Type == dnsmessage.TypeA) {
+		return nil
+	}
+	return []dnsmessage.Resource{{Header: head, Body: body}}
 }
