@@ -17,9 +17,9 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The account page consists of sections. Each section has its own template and its own file in this
-// package. The file contains the handlers of the section's forms, and a function in [sections] that
-// fills in the section.
+// The account page consists of sections. Each section has its own template, and a function in
+// [sections] that fills it in. The file of this function also contains the handlers of the
+// section's forms.
 
 // account serves the page on which subscribers manage their account.
 type account struct {
@@ -96,8 +96,8 @@ var notices = map[string]string{
 }
 
 // project returns the ID of the project whose account page is shown. This is the project that the
-// request asks for. If that is "", it is the project in which the browser signed in last. If the
-// browser never signed in, it is the only project.
+// request asks for. If that is "", it is the project of the newest of the browser's current logins.
+// If there is no current login, it is the only project.
 func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil

@@ -93,7 +93,7 @@ func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *ht
 	})
 }
 
-// formsPerHour limits how many forms the server remembers for a subscriber. Nobody needs as many.
+// formsPerHour limits how many forms the server remembers for a subscriber. Nobody needs that many.
 const formsPerHour = 60
 
 // once returns a handler for forms that create or send something. A form that is sent twice is

@@ -41,7 +41,7 @@ func isTyped(n *html.Node) bool {
 		attribute(n, "name") != "username"
 }
 
-// wrongly fills in a form with values that no field accepts.
+// wrongly returns the fields of a form, filled in with values that no field accepts.
 func wrongly(form *html.Node) url.Values {
 	sent := url.Values{}
 	for _, n := range elements(form, func(n *html.Node) bool { return attribute(n, "name") != "" }) {
@@ -54,9 +54,9 @@ func wrongly(form *html.Node) url.Values {
 	return sent
 }
 
-// TestAccountWrongValues posts each form of the account page that has text fields, with values that
-// no field accepts. The response marks each wrong field, describes it, and keeps what was typed,
-// except for passwords.
+// TestAccountWrongValues posts the account's forms that have text fields, with values that no field
+// accepts. The response marks each wrong field, describes it, and keeps what was typed, except for
+// secrets.
 func TestAccountWrongValues(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBrowser()

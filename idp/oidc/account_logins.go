@@ -18,8 +18,9 @@ import (
 // sameBrowser reports whether two logins were made in the same browser.
 func sameBrowser(a, b idp.Login) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
 
-// browsersOf groups a subscriber's logins by browser, and sorts each group with the newest login
-// first. If a login has replaced another one in the same browser, people see both as one session.
+// browsersOf groups a subscriber's logins by browser. The logins must be sorted newest first, and
+// stay so in each group. If a login has replaced another one in the same browser, people see both
+// as one session.
 func browsersOf(all []idp.Login) (browsers [][]idp.Login) {
 	for _, h := range all {
 		i := slices.IndexFunc(browsers, func(of []idp.Login) bool { return sameBrowser(of[0], h) })

@@ -32,7 +32,7 @@ func profileOf(say *words.Words, sub fabric.Subscriber) templates.ProfileSection
 }
 
 func showProfile(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
-	if page.Profile.First.ID == "" { // no form shows what was typed
+	if page.Profile.First.ID == "" { // the page does not repeat a form with errors
 		page.Profile = profileOf(ac.words(r), v.sub)
 	}
 	return nil

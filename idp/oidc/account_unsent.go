@@ -57,8 +57,9 @@ func hasAny(form url.Values, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return form.Get(name) != "" })
 }
 
-// saysOrigin reports whether the browser said that a page of this server sent the form. Otherwise
-// pages.sameOrigin accepts forms of older browsers.
+// saysOrigin reports whether the browser said which site sent the form. pages.sameOrigin has then
+// checked that it was this one. It also accepts forms from older browsers that do not name the
+// site.
 func saysOrigin(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Site") == "same-origin" || r.Header.Get("Origin") != ""
 }

@@ -77,8 +77,8 @@ func TestUnconfirmedAccountForm(t *testing.T) {
 	w.pass(11 * time.Minute)
 	page := b.fromPage(path, typed)
 	again := "/account?project=" + w.project.ID + "&again"
-	wantStatus(t, "by an old login", page, http.StatusForbidden)
-	wantText(t, "by an old login", page, `href="`+html.EscapeString(again)+`"`)
+	wantStatus(t, "with an old login", page, http.StatusForbidden)
+	wantText(t, "with an old login", page, `href="`+html.EscapeString(again)+`"`)
 
 	b.logIn(b.get(again), email, secret)
 	page = b.fromPage(path, formOf(t, page, path))

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// wantLogoutToken checks a token against OpenID Connect Back-Channel Logout, section 2.4. It also
-// checks it against idToken, the ID token of the login that has ended.
+// wantLogoutToken checks a logout token (OpenID Connect Back-Channel Logout, section 2.4). Its iss,
+// aud, sub and sid must equal those of idToken, the ID token of the login that has ended.
 func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string) {
 	t.Helper()
 	head := headerOf(t, token)

@@ -158,7 +158,7 @@ func (r reply) param(name string) string { return r.parameters().Get(name) }
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
-// wantStatus checks the status of got, which is the response to what name says.
+// wantStatus checks the status of got, the response to the request that name describes.
 func wantStatus(t testing.TB, name string, got reply, want int) {
 	t.Helper()
 	if got.status != want {
@@ -233,7 +233,7 @@ func wantMembers(t testing.TB, name string, got, want map[string]any) {
 	}
 }
 
-// wantProblem checks that err is a problem with this parameter.
+// wantProblem checks that err is a problem that names this parameter.
 func wantProblem(t testing.TB, name string, err error, param string) {
 	t.Helper()
 	if p := problem.First(err); p == nil || p.Param != param {

@@ -75,14 +75,14 @@ func TestCertificateOfAuthority(t *testing.T) {
 	later := altered(func(c *x509.Certificate) { c.NotBefore = c.NotAfter })
 	forServers := altered(func(c *x509.Certificate) { c.ExtKeyUsage[0] = x509.ExtKeyUsageServerAuth })
 	for name, got := range map[string]reply{
-		"no certificate":           ask(c),
-		"an unknown authority":     ask(c, newAuthority(t).issue(full)),
-		"one that signed itself":   ask(c, selfSigned(t, full)),
-		"a wildcard":               ask(service(idp.CertificateSubject{DNS: "a.acme.example"}), good),
-		"one that has expired":     ask(c, expired),
-		"one that begins later":    ask(c, later),
-		"one for servers":          ask(c, forServers),
-		"one signed by a client's": ask(c, byClient.issue(full)),
+		"no certificate":                       ask(c),
+		"an unknown authority":                 ask(c, newAuthority(t).issue(full)),
+		"a self-signed one":                    ask(c, selfSigned(t, full)),
+		"a wildcard":                           ask(service(idp.CertificateSubject{DNS: "a.acme.example"}), good),
+		"one that has expired":                 ask(c, expired),
+		"one that begins later":                ask(c, later),
+		"one for servers":                      ask(c, forServers),
+		"one issued by a client's certificate": ask(c, byClient.issue(full)),
 	} {
 		wantError(t, name, got, "invalid_client")
 	}

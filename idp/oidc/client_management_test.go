@@ -104,8 +104,8 @@ func (failingSecrets) SetClientSecret(context.Context, idp.Client, string, *fabr
 	return problem.New(problem.Unavailable, "unavailable", "the database is down")
 }
 
-// TestSecretAfterFailure shows that a client whose new authentication method needs a secret gets one
-// when it replaces its registration again, if the secret could not be stored the first time.
+// TestSecretAfterFailure changes the authentication method of a client to one that needs a secret.
+// If the secret cannot be stored, the client gets one when it replaces its registration again.
 func TestSecretAfterFailure(t *testing.T) {
 	w := newWorld(t)
 	created := w.registered(w.initialToken(), appMetadata(metadata{"token_endpoint_auth_method": "none"}))
@@ -133,8 +133,8 @@ func TestSecretAfterFailure(t *testing.T) {
 	}
 }
 
-// TestOperatorKeepsScopes shows that a client keeps the scopes that an operator gave it when it
-// replaces its registration. It cannot give itself other scopes, or scopes that the operator
+// TestOperatorKeepsScopes shows that a client that replaces its registration may keep the scopes
+// that an operator gave it. It cannot give itself other scopes, or scopes that the operator
 // removed.
 func TestOperatorKeepsScopes(t *testing.T) {
 	w := newWorld(t)

@@ -59,7 +59,7 @@ func TestReplayMisused(t *testing.T) {
 		"another redirect_uri": func(c idp.Client, code string) reply {
 			return w.redeem(c, code, "redirect_uri", "https://app.example/other")
 		},
-		"after its expiry": func(c idp.Client, code string) reply {
+		"an expired code": func(c idp.Client, code string) reply {
 			w.pass(2 * time.Minute)
 			return w.redeem(c, code)
 		},

@@ -34,7 +34,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 		return cc, nil
 	}
 	if !hasHeader {
-		// Everyone may know a client_id. For introspection, a client must prove that it is its own.
+		// Everyone may know a client_id. For introspection, a client must prove that the ID is its own.
 		proven := form.Has("client_secret") || web.Certificates(r) != nil
 		if !form.Has("client_id") || r.URL.Path == introspectPath && !proven {
 			return nil, invalidClient("the client does not authenticate")

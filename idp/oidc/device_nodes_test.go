@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestDeviceAtNodes shows that each step may reach another node. Of two concurrent answers, one
-// counts. Of fifty concurrent polls, one gets tokens. The session store never contains codes.
+// TestDeviceAtNodes shows that each step may reach another node. Of fifty concurrent polls, one
+// gets tokens. The session store does not contain the codes.
 func TestDeviceAtNodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()

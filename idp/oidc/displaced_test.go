@@ -111,7 +111,7 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 }
 
 // TestConfirmedLogoutEndsAll shows that a confirmed logout ends all logins made in the browser in
-// the app's project, including those that another login has replaced.
+// the app's project, including those whose cookie has expired.
 func TestConfirmedLogoutEndsAll(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)

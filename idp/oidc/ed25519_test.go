@@ -55,7 +55,7 @@ func TestAssertionEd25519(t *testing.T) {
 		"the algorithm in lower case":   p.signEd(t, head("alg", "ed25519"), p.claims()),
 		"an unknown curve":              p.signEd(t, head("alg", "Ed448"), p.claims()),
 		"a client with a different key": p.signEd(t, head(), ec.claims()),
-		"changed claims":                p.signEd(t, head(), p.claims())[:40] + "x",
+		"a truncated assertion":         p.signEd(t, head(), p.claims())[:40] + "x",
 	} {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}

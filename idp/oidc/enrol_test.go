@@ -61,7 +61,7 @@ func TestEnrolDuringLogin(t *testing.T) {
 
 			codes := b.form(page, "/login/enrol", "code", totpCode(w, shown))
 			wantText(t, "the page after the setup", codes, `id="recovery-codes"`)
-			wantNoText(t, "the page after the setup, whose codes another page would lack", codes, `action="/language"`)
+			wantNoText(t, "the page after the setup, which cannot be loaded again", codes, `action="/language"`)
 			acr, amr := w.proven(c, b.form(codes, "/login/continue"))
 			wantProven(t, name, acr, amr, "pwd", "otp", "mfa")
 		})

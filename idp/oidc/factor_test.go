@@ -287,9 +287,9 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 		b := w.newBrowser()
 		page := b.authorize(request(c))
 		got := b.post("/reset", url.Values{"token": {token}, "password": {fresh}})
-		wantText(t, "setting a password by a link", got, `id="password-set"`)
+		wantText(t, "setting a password with a link", got, `id="password-set"`)
 		if n := b.guessTwice(b.logIn(page, email, fresh)); n != 0 {
-			t.Errorf("%d codes were checked after a new password by a link, want none", n)
+			t.Errorf("%d codes were checked after a password was set with a link, want none", n)
 		}
 	}
 }

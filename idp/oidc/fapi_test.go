@@ -111,8 +111,7 @@ func TestFAPI(t *testing.T) {
 	wantError(t, "a refresh after the replay of the code", after, "invalid_grant")
 }
 
-// TestFAPIErrors shows which requests are rejected from clients with the profile, although other
-// clients may send them.
+// TestFAPIErrors shows which requests from a client with the profile are rejected.
 func TestFAPIErrors(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBank(t, nil)
@@ -121,10 +120,10 @@ func TestFAPIErrors(t *testing.T) {
 		"a list of audiences":      {"aud", []string{issuer}},
 		"the token endpoint":       {"aud", w.url + "/oauth/token"},
 		"the endpoint itself":      {"aud", w.url + "/oauth/par"},
-		"an nbf in over a minute":  {"nbf", w.now().Add(61 * time.Second).Unix()},
-		"an exp of a while ago":    {"exp", w.now().Add(-5 * time.Minute).Unix()},
+		"an nbf a minute ahead":    {"nbf", w.now().Add(61 * time.Second).Unix()},
+		"an exp in the past":       {"exp", w.now().Add(-5 * time.Minute).Unix()},
 		"no sub":                   {"sub", nil},
-		"the issuer in other case": {"aud", strings.ToUpper(issuer)},
+		"the issuer in upper case": {"aud", strings.ToUpper(issuer)},
 	} {
 		got := b.post(t, "/oauth/par", request(b.c), pairs...)
 		wantStatus(t, name, got, http.StatusUnauthorized)

@@ -16,8 +16,8 @@ var faults = []string{
 	"no_passkeys", "too_many_passkeys", "enrolment_over", "enrolled",
 }
 
-// fault describes an error in the language of r. It explains only in English why a password is
-// weak.
+// fault describes an error in the language of r. Only in English does it say exactly what is wrong
+// with a password or an email address.
 func (pg *pages) fault(r *http.Request, p *problem.Error) string {
 	say := pg.words(r)
 	switch {

@@ -20,6 +20,7 @@ import (
 //   - in a login, the ID of its authorization request, which only the browser that began the
 //     request may answer;
 //   - on the account page, a token for the login in which the page was shown;
+//   - on pages that a link in an email opens, the token of the link;
 //   - on other pages, a token for the browser's mark.
 
 var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
@@ -33,8 +34,8 @@ func signWith(key [sha256.Size]byte, id string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// signed reports whether a form contains a token of this kind. The token may have been created
-// before the master key was replaced.
+// signed reports whether a form contains the token of this kind for id. The token may have been
+// created before the master key was replaced.
 func (pg *pages) signed(form url.Values, kind, id string) bool {
 	for _, key := range pg.Ring.DeriveTrusted(kind) {
 		if sameToken(form, signWith(key, id)) {

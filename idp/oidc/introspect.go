@@ -19,9 +19,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// introspect serves POST /oauth/introspect (RFC 7662). A client may call it for each request that
-// it serves, so it must be fast. introspect does not use the handler of zitadel/oidc, because that
-// handler would take more time than the introspection itself.
+// introspect serves POST /oauth/introspect (RFC 7662). It must be fast, because a client may
+// introspect a token for each request that the client serves. introspect does not use the handler
+// of zitadel/oidc, because that handler would take more time than the introspection itself.
 func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 	answer, c, err := s.about(r, cc)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 	return introspected(t, s.Subjects.SubjectFor(c, t.SubscriberID), audience), c, nil
 }
 
-// inspectLive returns the content and the audience of a token whose subscriber, if it has one, still
-// exists.
+// inspectLive returns the content and the audience of a token. If the token has a subscriber who no
+// longer exists or is disabled, it returns an error.
 func (s *server) inspectLive(ctx context.Context, token string) (fabric.Token, string, error) {
 	t, audience, err := s.Tokens.Inspect(ctx, token)
 	if err != nil {

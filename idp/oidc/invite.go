@@ -80,9 +80,10 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	return nil
 }
 
-// showAccepted serves GET /invite/accepted?project=, the page after an accepted invitation. It names
-// the person whose login this browser has. With the parameter sign-in, the accepted invitation has
-// signed in nobody, so a login of this browser may be another person's, and the page does not name them.
+// showAccepted serves GET /invite/accepted?project=, the page after an accepted invitation. It
+// names the person whose login this browser has. The parameter sign-in means that the invitation
+// has signed in nobody. A login of this browser may then be another person's, so the page names
+// nobody.
 func (lp *linkPages) showAccepted(w http.ResponseWriter, r *http.Request) error {
 	l := idp.Link{ProjectID: r.URL.Query().Get("project")}
 	if _, err := lp.Letters.LinkProject(r.Context(), l); err != nil {

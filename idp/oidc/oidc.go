@@ -197,7 +197,7 @@ func New(c Config) (*API, error) {
 //	POST      /login/passkey
 //	POST      /login/upstream
 //	GET       /login/upstream/callback/{issuer...}
-//	POST      /logout
+//	GET, POST /logout
 //	GET       /logout/upstream
 //	GET       /oauth/check-session
 //	POST      /oauth/device_authorization

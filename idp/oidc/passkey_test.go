@@ -127,8 +127,8 @@ func TestPasskeysAreCounted(t *testing.T) {
 	wantText(t, "one attempt too many", got, "Too many attempts. Wait until", `id="password"`)
 }
 
-// TestSecondPasskeysAreCounted shows that refused passkeys also count as second factors. A right
-// passkey does not count.
+// TestSecondPasskeysAreCounted shows that refused passkeys also count if they are presented as
+// second factors. A right passkey does not count.
 func TestSecondPasskeysAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Hour}})

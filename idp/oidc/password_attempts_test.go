@@ -260,8 +260,8 @@ func TestPasswordsChangedTogether(t *testing.T) {
 	must(t, err)
 }
 
-// TestPasswordEndsLogins shows that a password set on the account page ends the subscriber's other
-// logins, even if it is the old password or the first one. The page says so.
+// TestPasswordEndsLogins shows that setting a password on the account page ends the subscriber's
+// other logins, even if the password is the old one or the first one.
 func TestPasswordEndsLogins(t *testing.T) {
 	w := newWorld(t)
 	federated, err := w.fabric.Subscribers.Create(t.Context(), w.project.ID,

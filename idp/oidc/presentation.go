@@ -77,8 +77,8 @@ func backOf(r *http.Request) string {
 	return ""
 }
 
-// linkAt returns the URL of the page of r to which the link with this token leads, even if r posts
-// the form on that page.
+// linkAt returns the URL of the page to which the link with this token leads. r requests this page
+// or posts its form.
 func linkAt(r *http.Request, token string) string {
 	page := formAt(r, r.URL.Path)
 	if strings.Contains(page, "?") {

@@ -132,7 +132,7 @@ func TestPushErrors(t *testing.T) {
 		"an unsigned request object":  {request(c, "request", "eyJhbGciOiJub25lIn0.e30."), "request_not_supported"},
 		"no credentials":              {request(confidential), "invalid_client"},
 		"a wrong secret":              {request(confidential, "client_secret", clientSecret+"x"), "invalid_client"},
-		"a client that is not known":  {request(c, "client_id", "x"), "invalid_client"},
+		"an unknown client":           {request(c, "client_id", "x"), "invalid_client"},
 		"a secret of a public client": {request(c, "client_secret", "x"), "invalid_client"},
 	} {
 		got := w.newBrowser().post("/oauth/par", tt.params)

@@ -154,9 +154,9 @@ func TestRefusedRequestUsesUp(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBank(t, nil)
 	for name, form := range map[string]url.Values{
-		"an unknown code":       b.redemption("x"),
-		"an old refresh token":  {"grant_type": {"refresh_token"}, "refresh_token": {"x"}},
-		"a grant it may not do": {"grant_type": {"client_credentials"}},
+		"an unknown code":             b.redemption("x"),
+		"an old refresh token":        {"grant_type": {"refresh_token"}, "refresh_token": {"x"}},
+		"a grant that it may not use": {"grant_type": {"client_credentials"}},
 	} {
 		form, proof := b.asserted(t, form), b.tokenProof()
 		wantStatus(t, name, w.postProven("/oauth/token", proof, form), http.StatusBadRequest)

@@ -126,8 +126,8 @@ func (f *flow) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, re
 }
 
 // respondError sends an error to the client. It logs an internal error, and sends it as
-// server_error. A device or the account page has no client that could receive the error, so
-// respondError returns it.
+// server_error. A request for a device or for the account page has no redirect URI, so respondError
+// returns its error.
 func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, err error) error {
 	if req.Device != "" || req.Account != "" {

@@ -19,9 +19,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A server handles the requests that zitadel/oidc's Server has parsed, and requests to the token
-// and introspection endpoints. The embedded op.UnimplementedServer rejects grants that are not
-// among the server's granters.
+// A server handles the requests that zitadel/oidc's Server has parsed, and requests to the token,
+// introspection and pushed-request endpoints. The embedded op.UnimplementedServer rejects grants
+// that are not among the server's granters.
 type server struct {
 	op.UnimplementedServer
 	*core

@@ -106,8 +106,8 @@ func TestNoSessionState(t *testing.T) {
 	}
 }
 
-// TestCheckSession shows that the page that compares session states is the only page that any site
-// may have in a frame.
+// TestCheckSession shows that any site may have the page that compares session states in a frame,
+// but not the logout page.
 func TestCheckSession(t *testing.T) {
 	b := newWorld(t).newBrowser()
 	doc := b.get("/.well-known/openid-configuration").json(t)

@@ -74,8 +74,8 @@ func (s *server) strict(next clientHandler) http.Handler {
 			return
 		}
 		if err != nil {
-			// A client that stops sending can still receive a response. A request that was not counted
-			// must not tell it whether its guess of a secret is right.
+			// The request was not counted, perhaps because the client has stopped sending. The client
+			// can still receive the response, which must not tell whether its secret is right.
 			op.WriteError(w, r, s.status(r.Context(), err), nil)
 			return
 		}

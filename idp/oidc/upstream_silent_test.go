@@ -54,9 +54,9 @@ func signedIn(ago time.Duration) func(map[string]any) {
 	return func(claims map[string]any) { claims["auth_time"] = time.Now().Add(-ago).Unix() }
 }
 
-// TestUpstreamSilentMaxAge shows that for the max_age of a later request, the time of the sign-in to the
-// provider counts, however recent the login is. If this time is unknown or too old, the person signs in
-// at the provider again, which is told the max_age.
+// TestUpstreamSilentMaxAge shows that the max_age of a later request limits the time since the
+// sign-in at the provider, however recent the login is. If this time is unknown or too long, the
+// person signs in again at the provider, which receives the max_age.
 func TestUpstreamSilentMaxAge(t *testing.T) {
 	fg := newForger(t)
 	f := federateWith(t, fg)

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A forger is a provider that signs invalid ID tokens.
+// A forger is a provider whose ID tokens a test can change.
 type forger struct {
 	url    string
 	key    crypto.Signer
@@ -27,7 +27,7 @@ type forger struct {
 	redeemed atomic.Int32 // number of codes sent to it
 }
 
-// newForger starts a provider. Without a change, its ID tokens are valid.
+// newForger starts a provider. Its ID tokens are valid unless change, which must be set, alters them.
 func newForger(t *testing.T) *forger {
 	f := &forger{key: newKey(t, jose.ES256)}
 	f.signer = f.key
