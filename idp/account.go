@@ -68,7 +68,7 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 		return Login{}, err
 	}
 
-	from.known = true // the browser just proved that it knows the password
+	from.known = true // the browser has just set the password
 	next, err := as.logins.create(ctx, sub, as.Now(), s.AMR, from)
 	if errors.Is(err, problem.Conflict) { // the password was changed again, or the subscriber was disabled
 		return Login{}, problem.NoCredentials()

@@ -23,8 +23,8 @@ func (c Client) checkBrand() error {
 	return errors.Join(errs...)
 }
 
-// SetLogos sets logos of a client, which [brand.MakeLogo] made. Pages show the logos of the project if
-// the client has none.
+// SetLogos sets logos of a client. They must come from [brand.MakeLogo]. If the client has no
+// logos, pages show those of the project.
 func (cs *Clients) SetLogos(ctx context.Context, id string, all brand.Logos) (Client, error) {
 	if len(all) == 0 {
 		return cs.store.FindClient(ctx, id)
@@ -42,7 +42,7 @@ type Brand struct {
 	Color          string // "#rrggbb"; may be ""
 	Logo           string // name of a picture; may be ""
 	DarkLogo       string // name of the picture for dark pages; "" if Logo is for all pages
-	Terms, Privacy string // addresses; may be ""
+	Terms, Privacy string // URLs; may be ""
 }
 
 // Brand returns the branding of a client. Settings that the client lacks come from its project.

@@ -97,7 +97,8 @@ func (as *Assertions) VerifyCertificate(ctx context.Context, c Client, chain []*
 	return nil
 }
 
-// isTrusted reports whether one of the configured authorities issued a certificate for clients.
+// isTrusted reports whether the first certificate of chain is a client certificate that was issued
+// by one of the configured authorities.
 func (as *Assertions) isTrusted(chain []*x509.Certificate, now time.Time) bool {
 	if as.ClientCAs == nil {
 		return false

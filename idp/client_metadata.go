@@ -191,8 +191,8 @@ func containsCode(responseType string) bool {
 	return AuthRequest{ResponseType: canonicalResponseType(responseType)}.Returns(ResponseCode)
 }
 
-// scopes returns the scopes that m requests, except scopes that the client may not have yet.
-// Requesting such scopes is not an error (RFC 7591, section 3.2.1).
+// scopes returns the scopes in had that m requests, or all of had if m requests none. Requesting
+// other scopes as well is not an error (RFC 7591, section 3.2.1).
 func (m ClientMetadata) scopes(had []string, found *problems) []string {
 	asked := strings.Fields(m.Scope)
 	if len(asked) == 0 {
@@ -212,14 +212,14 @@ func (m ClientMetadata) scopes(had []string, found *problems) []string {
 	return allowed
 }
 
-// These are the limits of the metadata with which a client registers itself.
+// These are the limits of the texts that checkTexts checks.
 const (
-	maxTexts = 10
-	maxText  = 255 // maximum number of bytes in a text that is not a URI
+	maxTexts = 10  // maximum number of texts in a list
+	maxText  = 255 // maximum number of bytes in a text
 )
 
-// checkDescription reports invalid settings that describe the client, or are defaults for its
-// requests.
+// checkDescription reports invalid values of settings that describe the client, its requests or its
+// assertions.
 func (c *Client) checkDescription(found *problems) {
 	switch uri := c.InitiateLoginURI; {
 	case uri == "":

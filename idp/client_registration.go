@@ -59,8 +59,8 @@ type RegisteredClient struct {
 	AccessToken string // registration access token
 }
 
-// Admit returns the registrar for an initial access token. Without a token, it returns the project
-// with open registration. If there is no such project, or the token is invalid, it returns
+// Admit returns the registrar for an initial access token or, without a token, for a project with
+// open registration. If there is no such project, or the token is invalid, it returns
 // ErrNoRegistration. Each call counts against the limit of the network.
 func (rs *Registrations) Admit(ctx context.Context, token, network string) (Registrar, error) {
 	if err := rs.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
@@ -152,8 +152,8 @@ func (rs *Registrations) newClient(by Registrar) (Client, error) {
 	return c, nil
 }
 
-// fetchLogo returns the picture at uri. If it cannot be read or shown, fetchLogo returns the zero
-// value, because a client works without a logo.
+// fetchLogo returns the logo at uri. If the logo cannot be read or shown, fetchLogo returns the
+// zero value, because a client works without a logo.
 func (rs *Registrations) fetchLogo(ctx context.Context, uri string) brand.Logo {
 	if uri == "" {
 		return brand.Logo{}

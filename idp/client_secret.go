@@ -17,7 +17,7 @@ import (
 type OldSecret struct {
 	Hash  string
 	Until time.Time
-	Used  time.Time // last use after it was replaced, updated hourly; zero if unused
+	Used  time.Time // last use after it was replaced, updated at most once an hour; zero if unused
 }
 
 // ValidOldSecret returns the previous secret if it is still valid at the given time, and the zero

@@ -94,7 +94,7 @@ func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret st
 	return c, secret, nil
 }
 
-// Check returns an error that lists all problems with the settings of a new or changed client. It
+// Check returns an error that lists the problems with the settings of a new or changed client. It
 // changes nothing.
 func (cs *Clients) Check(ctx context.Context, c Client, isNew bool) error {
 	if isNew {
@@ -117,9 +117,9 @@ func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (pa
 	return cs.Search(ctx, projectID, ClientFilter{}, q)
 }
 
-// Update changes the settings of a client whose values in now differ from those in was, the client
-// that the caller has read. It also sets the given logos. Update does not change the project, the
-// secret, or settings that another caller has changed in the meantime.
+// Update changes the settings of a client that differ between was, which the caller has read, and
+// now. All other settings keep their stored values, which another caller may have changed in the
+// meantime. Update also sets the given logos. It does not change the project or the secret.
 func (cs *Clients) Update(ctx context.Context, was, now Client, logos brand.Logos) error {
 	return cs.Rebrand(ctx, was.ID, logos, func(c *Client) { c.adopt(was, now) })
 }
@@ -213,8 +213,9 @@ func (c *Client) fill() {
 	}
 }
 
-// checkSettings returns an error that lists all problems with a client. Some checks use the
-// network. Like check, it also converts lists to canonical form.
+// checkSettings returns an error that lists the problems with a client. If it finds none, it
+// fetches the client's sector document and checks that, too. Like check, it also converts lists to
+// canonical form.
 func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	err := errors.Join(
 		c.check(),

@@ -301,11 +301,12 @@ func (cs *Codes) refuse(ctx context.Context, c Client, hash string, uses *Uses, 
 	return cs.revokeReplayed(ctx, c, hash, uses)
 }
 
-// revokeReplayed returns the error for a code that was redeemed before. It revokes the grant of the
-// first redemption in its own transaction, so that the error does not roll back the revocation (RFC
-// 9700, section 4.5; RFC 6749, section 4.1.2). Before that, it stores the uses of the request. This
-// fails if the request's assertion or proof was used before. A thief who repeats the whole request
-// of a client therefore revokes nothing.
+// revokeReplayed returns the error for a code that was redeemed before, or that is unknown. If this
+// client has redeemed the code, revokeReplayed revokes the grant of that redemption in its own
+// transaction, so that the error does not roll back the revocation (RFC 9700, section 4.5; RFC
+// 6749, section 4.1.2). Before that, it stores the uses of the request. This fails if the request's
+// assertion or proof was used before. A thief who repeats the whole request of a client therefore
+// revokes nothing.
 func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string, uses *Uses) error {
 	first, err := cs.store.FindRedeemedCode(ctx, hash)
 	if errors.Is(err, problem.NotFound) {

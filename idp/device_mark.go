@@ -87,7 +87,7 @@ func (ms *DeviceMarks) findEarned(mark string, sub fabric.Subscriber, by earning
 type earning string
 
 const (
-	oneFactor  earning = ""             // a login with a password, or a new password set through a link
+	oneFactor  earning = ""             // any other login, or a new password set through a link
 	twoFactors earning = " two factors" // a login with two factors
 )
 
@@ -107,8 +107,8 @@ func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor)
 	return []mail.Letter{l}, err
 }
 
-// verify reports whether code, an entry in a device's mark, is valid for the subscriber and was
-// earned in the way given by the parameter by.
+// verify reports whether code, an entry in a device's mark, is valid for the subscriber. by is the
+// way in which the mark must have been earned.
 func (ms *DeviceMarks) verify(id, code string, sub fabric.Subscriber, by earning) bool {
 	until, mac, _ := strings.Cut(code, "-")
 	at, err := strconv.ParseInt(until, 10, 64)

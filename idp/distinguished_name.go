@@ -92,7 +92,7 @@ func isOID(text string) bool {
 	})
 }
 
-// unescapeDN returns a value without its escapes and without spaces at the end that are not escaped.
+// unescapeDN decodes the escapes in a value, and removes unescaped spaces at its end.
 func unescapeDN(text string) (string, error) {
 	var value []byte
 	kept := 0 // length up to the last byte that is not an unescaped space

@@ -204,9 +204,9 @@ func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, fr
 	return "", nil
 }
 
-// RefuseFactor records a refused second factor, passkey or upstream identity, with the reason. It
-// records that a limit was reached at most once a minute. subscriberID is "" if the subscriber is
-// unknown.
+// RefuseFactor records a refused second factor, passkey or upstream identity, with the reason. If
+// the reason is a reached limit, it is recorded at most once a minute for each subscriber.
+// subscriberID is "" if the subscriber is unknown.
 func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID string, why *problem.Error) error {
 	target := audit.Target{Kind: "account"}
 	if subscriberID != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// settingsBound limits the cost of checking settings. FuzzKeySet has a higher limit for the keys of
-// a client.
+// settingsBound limits the cost of checking settings. Most of the fixed time is for the keys of a
+// client; see FuzzKeySet.
 var settingsBound = fuzzcost.Bound{
 	CPU:        100 * time.Millisecond,
 	CPUPerByte: 10 * time.Microsecond,
@@ -115,9 +115,8 @@ func FuzzDistinguishedName(f *testing.F) {
 	})
 }
 
-// FuzzIdentity shows that subscribers created from the claims of an upstream provider obey the
-// rules for subscribers. An email address counts as verified only if the provider says so, and
-// names are checked.
+// FuzzIdentity shows that the email and the names in the claims of an upstream provider become
+// short UTF-8 texts. The email counts as verified only if the provider says so.
 func FuzzIdentity(f *testing.F) {
 	for _, text := range []string{
 		`{"email":"Ada@Example.com","email_verified":true,"given_name":"Ada","family_name":"Lovelace"}`,

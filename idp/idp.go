@@ -4,18 +4,18 @@
 // It implements the rules of OpenID Connect and OAuth 2, and does not use HTTP or SQL. Package
 // idp/oidc implements the protocol, and package store the storage. Anything that must happen only
 // once, such as redeeming a code or rotating a refresh token, depends on a row in the database. The
-// session store holds only data that lives for minutes.
+// session store holds only short-lived data, and copies of rows.
 //
-// A [Provider] consists of the parts below. The rules of each part are in the file with the same
-// name, together with a small interface for its storage:
+// A [Provider] consists of the parts below. Parts that store rows declare small interfaces for their
+// storage:
 //
 //   - [Clients] manages the registered apps, [Registrations] lets apps register themselves, and
-//     [Assertions] verifies clients that authenticate with a key.
+//     [Assertions] verifies clients that authenticate with a key or a certificate.
 //   - [Requests] handles authorization requests, from their parameters to their answer.
 //   - [Codes], [Devices] and [Grants] turn an answered request into tokens. [Tokens] mints and
 //     reads the tokens, and [Subjects] names people in them.
 //   - [Upstreams] manages other providers with which people sign in.
-//   - [Logins] manages the logins of people, [Attempts] counts tried passwords, and [DeviceMarks]
+//   - [Logins] manages the logins of people, [Attempts] counts login attempts, and [DeviceMarks]
 //     recognizes the devices that an account has used.
 //   - [Accounts] lets people manage their own account, [Letters] writes the emails about it, and
 //     [Consents] records the apps to which people have given access.

@@ -81,9 +81,10 @@ type LoginStore interface {
 	// transaction. It has no effect on logins that have already ended.
 	EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error
 
-	// SweepLogins deletes redeemed codes and used assertions that have expired. It also deletes
-	// grants that were created before startedBefore and expired before expiredBefore. Finally it
-	// deletes logins that were created before startedBefore and have no grants left.
+	// SweepLogins deletes the records of redeemed codes and the uses (see [Use]) that have expired.
+	// It also deletes grants that were created before startedBefore and expired before
+	// expiredBefore. Finally it deletes logins that were created before startedBefore and have no
+	// grants left.
 	SweepLogins(ctx context.Context, startedBefore, expiredBefore time.Time) error
 }
 

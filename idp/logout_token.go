@@ -56,8 +56,9 @@ func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid s
 }
 
 // checkBackchannel returns an error if logouts cannot be sent to the client's URI. This is the case
-// if selvage may not send requests to it. It is also the case if the URI is http and the client has
-// no secret (OpenID Connect Back-Channel Logout, section 2.2).
+// if selvage may not send requests to the URI, or the URI is too long. It is also the case if the
+// URI is http and the client does not authenticate (OpenID Connect Back-Channel Logout, section
+// 2.2). A client without a URI must not require sid in logouts.
 func (cs *Clients) checkBackchannel(c Client) error {
 	const param = "backchannel_logout_uri"
 	uri := c.BackchannelLogoutURI

@@ -18,8 +18,8 @@ import (
 type LetterStore interface {
 	// QueueLetter writes a letter to send.
 	QueueLetter(ctx context.Context, l mail.Letter) error
-	// ForgetLetters deletes letters that were sent before the first time, letters that failed for
-	// good before the second, and links that expired before the third.
+	// ForgetLetters deletes letters that were sent before sentBefore or failed for good before
+	// deadBefore, and links that expired before expiredBefore.
 	ForgetLetters(ctx context.Context, sentBefore, deadBefore, expiredBefore time.Time) error
 	// CreateLink writes a link. If the subscriber has been disabled, or no longer has the address
 	// to which the link is bound, it returns problem.NotFound. If the link is Alone, CreateLink

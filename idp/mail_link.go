@@ -28,7 +28,7 @@ type Link struct {
 	Email        string // address to which the link was sent; "" if an operator handed it over
 	Letter       string // id of the letter that contains the link; "" if an operator handed it over
 	Bound        string // subscriber's address when the link was created
-	Epoch        int64  // for ChangeAddress: epoch of the password when the link was requested
+	Epoch        int64  // for ChangeAddress: the subscriber's epoch when the link was requested
 	Alone        bool   // whether the link invalidates the subscriber's earlier links with the same purpose
 	Inviter      string // for an invitation: name of the inviter; "" means the project
 	Request      string // authorization request that continues afterwards; may be ""

@@ -32,7 +32,7 @@ const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
 // request short enough for a browser to start a login again from it.
 const maxSealedRequest = 1 << 10
 
-// A pushedRequest is a stored authorization request. It has the parameters that remained after the
+// A pushedRequest is a pushed authorization request. It has the parameters that remained after the
 // checks in Push.
 type pushedRequest struct {
 	ID       string     `json:"id"`
@@ -154,8 +154,8 @@ func (rs *Requests) wasAnswered(ctx context.Context, p pushedRequest) (bool, err
 }
 
 // pushedAt returns the earliest time at which a request may have been pushed. until is when the
-// request expires. Requests of FAPI 2.0 live for a shorter time than others, so they may have been
-// pushed later.
+// request expires. Requests of FAPI 2.0 may live for a shorter time than others, so they may have
+// been pushed later.
 func (rs *Requests) pushedAt(until time.Time) time.Time { return until.Add(-rs.Lifetimes().Pushed) }
 
 // openPushed returns the request for a reference. It does not check whether the request has

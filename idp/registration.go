@@ -74,9 +74,9 @@ func (a AuthRequest) Waits(l Link) bool {
 }
 
 // CompleteRegistration creates the account for which a Registration link was sent. The email
-// address counts as verified. It uses the password of the pending account in req, if there is one,
-// and otherwise password. If the account already exists, CompleteRegistration returns
-// problem.Conflict.
+// address counts as verified. If req contains the pending account that the link confirms, the
+// account gets the password of the pending account, and otherwise password. If the account already
+// exists, CompleteRegistration returns problem.Conflict.
 func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest,
 	password string) (Link, fabric.Subscriber, error) {
 	l, err := as.letters.FindLink(ctx, mail.Registration, token)

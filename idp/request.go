@@ -35,7 +35,7 @@ type AuthRequest struct {
 	MaxAge       *int64       `json:"max_age,omitempty"` // in seconds
 	LoginHint    string       `json:"login_hint,omitempty"`
 	Meant        []string     `json:"meant,omitzero"`        // ids of subscribers who may answer it; nil means any
-	Want         Want         `json:"want,omitempty"`        // class that the login must have; "" means any
+	Want         Want         `json:"want,omitempty"`        // class of login that it asks for; "" means any
 	NeedsClass   bool         `json:"needs_class,omitempty"` // whether its login must have an acr
 	Proof        *Proof       `json:"proof,omitempty"`       // first part of a login that needs a second factor
 	Pending      *Pending     `json:"pending,omitempty"`     // account that a person is creating during the request
@@ -51,9 +51,11 @@ type AuthRequest struct {
 // Has reports whether the request's prompt parameter contains prompt.
 func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
 
-// Satisfied reports whether a login can answer the request. The login must be recent enough, and
-// Means must return true. For the max_age of a later request, the age of a silent login is the time since
-// the sign-in to the upstream provider. If that time is unknown, the login is not recent enough.
+// Satisfied reports whether a login can answer the request. Means must return true, and the login
+// must be recent enough for prompt and max_age. With prompt=select_account, an older login is
+// accepted if the person chose it. If a silent login is older than the request, its age is the time
+// since the sign-in to the upstream provider. If that time is unknown, the login is not recent
+// enough for any max_age.
 func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	if !a.Means(s) {
 		return false

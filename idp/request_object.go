@@ -196,8 +196,8 @@ func numericDate(date any) time.Time {
 	return time.Unix(int64(seconds), 0)
 }
 
-// paramsOf returns claims as request parameters, without the claims about the JWT itself. It ignores
-// unknown claims, which may be lists, and omits claims with the value null.
+// paramsOf returns claims as request parameters, without the claims about the JWT itself. It omits
+// unknown claims, and claims with the value null.
 func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 	v := url.Values{"client_id": {c.ID}}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {

@@ -14,7 +14,7 @@ import (
 const (
 	maxState     = 4096
 	maxScopes    = 64
-	maxMaxAge    = 100_000_000 // three years, in seconds
+	maxMaxAge    = 100_000_000 // about three years, in seconds
 	maxLoginHint = 320
 	maxLocales   = 200
 )

@@ -131,7 +131,7 @@ func (gs *Grants) IssueDirect(ctx context.Context, c Client, a AuthRequest, s Lo
 	g.RefreshHash, g.Seed = "", ""
 	g.Expires = g.Created.Add(gs.Lifetimes().IDToken)
 	g.IdleUntil = g.Expires
-	// RedeemCode needs the hash of a code. There is no code here, so use the hash of a random
+	// RedeemCode needs the hash of a code. No code is redeemed here, so use the hash of a random
 	// string.
 	err = gs.store.RedeemCode(ctx, RedeemedCode{
 		Hash:     session.Digest(randomToken()),

@@ -47,7 +47,7 @@ func (c *sealedCode) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary decodes the output of MarshalBinary.
+// UnmarshalBinary decodes the output of MarshalBinary, or the JSON of earlier versions.
 func (c *sealedCode) UnmarshalBinary(b []byte) error {
 	if isJSON(b) {
 		type plain sealedCode // has no UnmarshalBinary
@@ -94,7 +94,7 @@ func (p *pushedRequest) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary decodes the output of MarshalBinary.
+// UnmarshalBinary decodes the output of MarshalBinary, or the JSON of earlier versions.
 func (p *pushedRequest) UnmarshalBinary(b []byte) error {
 	if isJSON(b) {
 		type plain pushedRequest // has no UnmarshalBinary

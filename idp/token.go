@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// These are the values of the typ header in JWTs from this package. Each verifier accepts only one
-// of them, so that a token cannot be used as another kind of token (RFC 8725, section 3.11).
+// These are the values of the typ header in access tokens and ID tokens. Each verifier accepts only
+// one of them, so that a token cannot be used as another kind of token (RFC 8725, section 3.11).
 const (
 	typAccess = "at+jwt" // RFC 9068, section 2.1
 	typID     = "JWT"
@@ -88,8 +88,8 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 }
 
 // ClientCredentials returns an access token for a service itself. rawScope is the requested scope;
-// "" means all scopes for which the service is registered. resources is empty or names the audience
-// (RFC 8707). binding is what the client proved to have; it may be "".
+// "" means all fabric scopes for which the service is registered. resources is empty or names the
+// audience (RFC 8707). binding is what the client proved to have; it may be "".
 func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string,
 	resources []string, binding string) (TokenSet, error) {
 	if err := c.checkBinding(binding); err != nil {

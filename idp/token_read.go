@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// An IDHint is the content of an id_token_hint. The login in it may have ended long ago. Subject
-// and SessionID may be pairwise. [Subjects.SubscriberOf] and [Subjects.SessionOf] convert them to
-// the ids of the subscriber and the login.
+// An IDHint is the content of an id_token_hint. The login that it names may have ended long ago.
+// Subject and SessionID may be pairwise. [Subjects.SubscriberOf] and [Subjects.SessionOf] convert
+// them to the ids of the subscriber and the login.
 type IDHint struct{ Subject, ClientID, SessionID string }
 
 // OpenIDHint reads an ID token issued here, and verifies everything except its expiry (OpenID
@@ -72,8 +72,8 @@ func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token
 	return t, nil
 }
 
-// Inspect is like Open, but accepts a token for any of the client's resources, and also returns the
-// audience. Use it to describe or revoke a token, but not to grant access.
+// Inspect is like OpenForUserinfo, but also accepts a token for any of the client's resources, and
+// returns the audience. Use it to describe or revoke a token, but not to grant access.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE without an encrypted key
 		sealed, err := ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)

@@ -145,9 +145,9 @@ func (u *Unlinked) Error() string { return "the account is not linked" }
 //
 //   - If the identity is linked to a subscriber, it creates a login. If the subscriber has a second
 //     factor, it returns [Unfinished].
-//   - If another subscriber has the identity's email, it returns [Unlinked].
-//   - Otherwise it creates a subscriber. If u or the project does not permit that, it returns
-//     [ErrUpstreamUnknown].
+//   - If it is not linked, but a subscriber has the identity's email, it returns [Unlinked].
+//   - Otherwise it creates a subscriber and a login. If u or the project does not permit that, it
+//     returns [ErrUpstreamUnknown].
 //
 // If the identity is not linked and the provider has not verified its email, LogIn returns
 // [ErrUpstreamEmail]. If the subscriber is disabled, it returns [ErrUpstreamUnknown].

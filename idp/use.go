@@ -38,11 +38,11 @@ type Uses struct {
 // Uses returns an empty Uses.
 func (as *Assertions) Uses() *Uses { return &Uses{store: as.Store.Uses, log: as.Store.Used} }
 
-// ErrUnknown is the error for a code or a refresh token that was never issued, joined to the
-// problem that the client sees.
+// ErrUnknown is joined to the problem that the client sees if a code or a refresh token was never
+// issued, or has expired and is not stored.
 var ErrUnknown = errors.New("no such code or refresh token")
 
-// unknown returns the error for a code or a refresh token that was never issued.
+// unknown returns the error for an unknown code or refresh token; see ErrUnknown.
 func unknown(why string) error { return errors.Join(invalidGrant(why), ErrUnknown) }
 
 // Add adds a use.
