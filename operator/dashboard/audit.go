@@ -23,7 +23,8 @@ type auditPages struct {
 	Clients     *idp.Provider
 }
 
-// An auditFilter holds the filter of an audit page, with the values as written in the URL.
+// An auditFilter holds the filter of an audit page, with the values from the URL. If the URL
+// describes an action in words, Action is the name of that action.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
 
 // isNarrow reports whether the filter has conditions other than the account and the action "login".

@@ -202,7 +202,7 @@ func TestAuditActions(t *testing.T) {
 }
 
 // TestAuditReaders shows that viewers see the actor of an event without a link, and that the audit
-// page of the installation finds operators by email.
+// page of the installation finds an operator's events by email.
 func TestAuditReaders(t *testing.T) {
 	w := newWorld(t)
 	ann, b := w.operator("ann@example.com", ofAll)
@@ -238,7 +238,8 @@ func TestAuditNothingFound(t *testing.T) {
 	}
 }
 
-// TestAudit shows that the audit trail explains a failed login to operators of the project.
+// TestAudit shows that the audit trail of the installation explains operators' failed logins, and
+// that the audit trail of a project links to the operators who changed something.
 func TestAudit(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)

@@ -48,7 +48,7 @@ func TestAuditExportNames(t *testing.T) {
 		}
 	}
 	if disabled != 2 {
-		t.Errorf("the export has %d events, want 2", disabled)
+		t.Errorf("the export has %d events of disabled subscribers, want 2", disabled)
 	}
 }
 

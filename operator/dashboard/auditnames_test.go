@@ -176,7 +176,7 @@ func TestAuditHidesDeletedNames(t *testing.T) {
 }
 
 // TestAuditDays shows that shortcuts lead to the events of recent days, and that the page says when
-// events happened, who received emails, and what an empty search would find.
+// events happened and who received emails. If no event is found, it says what the filters find.
 func TestAuditDays(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -18,7 +18,7 @@ type backupPages struct {
 	Backups *Backups // nil if this server creates no backups
 }
 
-// Backups provides the directory in which this server creates backups.
+// Backups gives access to the directory in which this server creates backups.
 type Backups struct {
 	Directory string
 	Every     string // time between the backups that the server creates by itself, such as 1d

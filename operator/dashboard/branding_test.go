@@ -119,7 +119,7 @@ func TestBrandingFaults(t *testing.T) {
 			"color", "#a03060"},
 		{"a value that is not a color", valid, "color", "red;}"},
 		{"a link with a script", valid, "tos_uri", "javascript:alert(1)"},
-		{"a policy without host", valid, "policy_uri", "https:///x"},
+		{"a policy without a host", valid, "policy_uri", "https:///x"},
 	}
 	tags := regexp.MustCompile("<[^>]*>")
 

@@ -26,7 +26,7 @@ type callPage struct {
 	Rooms      []fabric.Address // rooms that the call may be moved to
 	MovedIn    bool             // the call is in a room that it may be moved out of
 	Live       string           // the URL of its event stream, while the call is running
-	Members    []callRow        // members of the room session that the caller joined, including the caller
+	Members    []callRow        // the newest calls of the room session that this call joined
 	Recordings []recordingRow
 	Quality    []fact
 	Events     []eventRow
@@ -137,7 +137,7 @@ func (a *callPages) latestRecordings(v *visit, filter recordings.Filter) (rows [
 	return rows, nil
 }
 
-// maxRecordingsOfCall is the maximum number of recordings that the page of a call shows.
+// maxRecordingsOfCall is the maximum number of recordings that the page of a call or a room shows.
 const maxRecordingsOfCall = 20
 
 // findCall returns the call whose id is in the path.

@@ -11,7 +11,8 @@ import (
 )
 
 // TestFindCalls shows that calls are found by any part of a name, a number or an address, and by
-// subscribers, even if several have the same name.
+// subscribers, even if several have the same name. If a text names subscribers, a link leads to the
+// calls of other parties with that name.
 func TestFindCalls(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -217,8 +217,7 @@ func TestCallSnippets(t *testing.T) {
 	page.wantNoText(t, dials)
 }
 
-// TestNoCalls shows that if the server serves no calls, the page says so instead of showing code
-// for calling an address.
+// TestNoCalls shows that a subscriber's page says so if the server serves no calls.
 func TestNoCalls(t *testing.T) {
 	for _, noCalls := range []bool{true, false} {
 		w := newWorldOf(&world{TB: t, noCalls: noCalls})

@@ -36,9 +36,9 @@ func (b browser) clicks(page, path string, form url.Values) (first, second answe
 	return first, b.send(b.request("POST", path, form))
 }
 
-// TestDoubleClickOnDelete shows that the second request of a double click on a form that deletes
-// something leads to the list, even if the first one is done. This includes the form that deletes the
-// project in the path. The same form is refused if it is sent again later.
+// TestDoubleClickOnDelete shows that both requests of a double click on a form that deletes
+// something lead to the same page, although only one of them deletes it. This includes the form that
+// deletes the project in the path. The same form is refused if it is sent again later.
 func TestDoubleClickOnDelete(t *testing.T) {
 	w := newWorld(t)
 	base := "/dashboard/projects/" + w.one.ID

@@ -49,7 +49,7 @@ func TestClientFaults(t *testing.T) {
 		{"without a redirect URI", "spa", url.Values{"redirect_uri": nil}, "redirect_uri"},
 		{"with a script as redirect URI", "spa", url.Values{"redirect_uri": {"javascript:alert(1)"}}, "redirect_uri"},
 		{"with a fragment", "web", url.Values{"redirect_uri": {"https://a.example/#x"}}, "redirect_uri"},
-		{"with http after a logout", "web", url.Values{"post_logout_redirect_uri": {"http://b.example/"}},
+		{"with an http post-logout URI", "web", url.Values{"post_logout_redirect_uri": {"http://b.example/"}},
 			"post_logout_redirect_uri"},
 		{"of an unknown profile", "spa", url.Values{"profile": {"lax"}}, "profile"},
 		{"that omits PKCE", "spa", url.Values{"pkce": {"optional"}}, "pkce"},
@@ -71,8 +71,8 @@ func TestClientFaults(t *testing.T) {
 	}
 }
 
-// TestClientURIFaults shows that errors about redirect URIs say what to write, in the language of the
-// page.
+// TestClientURIFaults shows that errors about redirect URIs are in the language of the page,
+// contain the URI, and do not refer to an RFC.
 func TestClientURIFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -222,7 +222,7 @@ func TestClientSecret(t *testing.T) {
 	}
 	b.get(one).wantText(t, "Valid until", "not used since the rotation")
 
-	// The page shows the new secret after the end of the old one, unless it was rotated again.
+	// The page shows the new secret after the end of the old one, unless the secret was rotated again.
 	kept := url.Values{"secret": {rotated}}
 	if got := b.post(one, one+"/old-secret", kept).find(t, shownSecret); got != rotated {
 		t.Errorf("after the end of the old secret, the page shows %q, want %q", got, rotated)

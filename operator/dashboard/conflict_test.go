@@ -208,7 +208,7 @@ func checkLoser(t *testing.T, b, other browser, f shownForm, name string) {
 		b.send(b.submit(again, again.untouched())).wantStatus(t, http.StatusSeeOther)
 	}
 
-	// Send the form after the edited row has been deleted.
+	// Send the form for a row that does not exist, as if the edited row had been deleted.
 	ids := lastID.FindAllString(f.action, -1)
 	id := ids[len(ids)-1]
 	f.action = strings.Replace(f.action, id, strings.Repeat("0", len(id)), 1)

@@ -1,9 +1,9 @@
 // Package dashboard serves the pages on which operators manage projects and the installation.
 // They are rendered on the server under /dashboard, and none of them needs JavaScript.
 //
-// Each group of pages, such as keyPages, is a type with handlers and a table of routes;
-// routes.go holds these tables. A route names the permission it needs. Before a handler runs,
-// the permission is checked, the project of the path is loaded and the form token is verified.
+// Each group of pages, such as keyPages, is a type with handlers and a method that returns a table
+// of routes. A route names the permission that it needs. Before a handler runs, the permission is
+// checked, the project of the path is loaded and the form token is verified.
 //
 // The package holds no business rules. Package operator decides what a role may do; packages
 // fabric, idp, calls and recordings decide everything else.

@@ -47,7 +47,7 @@ func (b browser) everyForm(ids *strings.Replacer) (all []shownForm) {
 }
 
 // formsOf returns the forms of a page with the method POST. A form with a button that submits to
-// another URL is returned once more for this button.
+// another URL is returned once more for this button, unless the button shows a preview.
 func formsOf(t testing.TB, path string, shown answer) (all []shownForm) {
 	t.Helper()
 	page, err := html.Parse(strings.NewReader(shown.body))

@@ -197,7 +197,7 @@ func (a *factorPages) raiseAndContinue(v *visit, next string, methods ...string)
 	return v.redirect(orFront(next))
 }
 
-// raise replaces the session with one that records the given authentication methods.
+// raise records authentication methods in the session, and replaces its cookie.
 func (a *factorPages) raise(v *visit, methods ...string) error {
 	s, cookie, err := a.Operators.Raise(v.r.Context(), v.account, v.session, visitor(v.r), methods...)
 	if err != nil {

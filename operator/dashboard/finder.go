@@ -74,7 +74,7 @@ func (i input) isSet() bool {
 }
 
 // finder returns the search form of the list at the visit's path. The query parameter q holds the
-// text in the search box. Links from earlier versions use the parameter old instead.
+// text in the search box. old is the name of this parameter in links from earlier versions, or "".
 func (v *visit) finder(label, hint, old string, filters ...input) finder {
 	q := v.r.URL.Query()
 	return finder{
@@ -145,8 +145,8 @@ func (f finder) exportable(v *visit) finder {
 	return f
 }
 
-// writeCSV sends all rows of a list as CSV, with one line per row. Spreadsheets will not treat any
-// cell as a formula.
+// writeCSV sends the rows of a list as CSV, with one line per row. It stops once it has sent
+// maxExported rows. Spreadsheets will not treat any cell as a formula.
 func writeCSV[T any](
 	a *site, v *visit, name string, header []string, list func(page.Query) (page.Page[T], error), line func(T) []string,
 ) error {

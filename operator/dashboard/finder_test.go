@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestFinder shows that the search box of a list finds rows by any of their parts.
+// TestFinder shows that the search box of the recordings finds a recording by its id, a part of its
+// call's id, and the addresses of its parties.
 func TestFinder(t *testing.T) {
 	w := newWorld(t)
 	r := w.record(w.one.ID, "a-call")

@@ -114,9 +114,9 @@ func checkRefused(t *testing.T, what string, a answer, typed []string) {
 	}
 }
 
-// checkExpired sends a form after the session has ended. A page keeps the typed text until the next
-// login, and then sends it. No page keeps a form with a secret. For such a form, the login leads
-// back to the form's page.
+// checkExpired sends a form from nobody, a browser without a session. A page keeps the typed text
+// until b, which is signed in, sends it. No page keeps a form with a secret. For such a form, the
+// login leads back to the form's page.
 func checkExpired(t *testing.T, nobody, b browser, f shownForm, sent url.Values, typed []string) {
 	t.Helper()
 	kept := nobody.send(nobody.submit(f, sent))

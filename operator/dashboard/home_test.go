@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestHome shows that the home page begins with the matters that need attention, the next step, and
-// charts that can be read as a table. Viewers see no step that they may not take.
+// TestHome shows that the home page has the matters that need attention, the next step, and charts
+// that can be read as a table. Viewers see no step that they may not take.
 func TestHome(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})

@@ -14,7 +14,7 @@ import (
 func TestInert(t *testing.T) {
 	w := newWorld(t)
 
-	// Put the text into every field that an outsider can write.
+	// Put the text into names, a profile and the call of a recording.
 	const evil = `"><img src=x onerror=alert(1)></title><script>alert(2)</script>{{7}}`
 	ctx, name, email := t.Context(), evil, "ada@example.com"
 	_, err := w.fabric.Projects.Update(ctx, w.one.ID, fabric.ProjectChange{Name: &name})

@@ -110,8 +110,8 @@ func (a *tokenPages) addressPath(v *visit, id string) (string, error) {
 	return found.Path(), nil
 }
 
-// openToken reads a token of any kind, valid or expired. ok is false if the token does not belong
-// to the project.
+// openToken reads a token of any kind. A JWT must be valid; other tokens may have expired. ok is
+// false if the token cannot be read or does not belong to the project.
 func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
 	t, ok = a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
 	if !ok {

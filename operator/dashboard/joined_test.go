@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestAddInvited shows that the form for a new subscriber also makes an invitation link, which
-// leads to the page that chooses a password.
+// TestAddInvited shows that the form for a new subscriber also makes an invitation link, unless the
+// form sets a password.
 func TestAddInvited(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

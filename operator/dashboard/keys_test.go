@@ -51,8 +51,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeysNeedConfirmation shows that changing, creating and revoking keys needs a recent
-// confirmation.
+// TestKeysNeedConfirmation shows that rotating and creating keys, and creating clients, need a
+// recent confirmation.
 func TestKeysNeedConfirmation(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

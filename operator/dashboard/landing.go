@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// A landing redirects a browser that opens the address of a form to a page. Browsers open such an
-// address when a person reloads the form's response, or changes the language there.
+// A landing redirects a browser that opens the address of a form to a page. A browser opens such an
+// address when a person opens it from the address bar, or changes the language in the form's
+// response.
 
 // projectHome is the path of a project's home page.
 const projectHome = Prefix + "/projects/{project}"

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A browser opens the address of a form with GET when a person reloads the response of the form, or
-// changes the language there. The tests in this file show that such a request leads to a page.
+// A browser opens the address of a form with GET when a person opens it from the address bar, or
+// changes the language in the form's response. The tests in this file show that such a request
+// leads to a page.
 
 const (
 	// minAddresses is a little less than the number of addresses that TestFormAddresses finds. It
@@ -140,8 +141,8 @@ func TestLanguageAfterForm(t *testing.T) {
 }
 
 // TestCompleteSession shows that the pages for a second factor redirect an operator whose session
-// already has one. They redirect to the requested page, if it belongs to the dashboard. It makes no
-// difference whether the operator opens such a page or submits its form again.
+// needs none. They redirect to the requested page, if it belongs to the dashboard. It makes no
+// difference whether the operator opens such a page or submits its form.
 func TestCompleteSession(t *testing.T) {
 	w := newWorld(t)
 	_, owner := w.operator("owner@example.com", ofAll)

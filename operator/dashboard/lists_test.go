@@ -37,7 +37,7 @@ func (w *world) room(name string) fabric.Resource {
 }
 
 // TestLists shows that the lists of keys, clients, operators and resources can be searched by any
-// part of a name. Their filters stay in the URL, and the exported file contains the rows of the
+// part of a name. The search box keeps its text, and the exported file contains the rows of the
 // search.
 func TestLists(t *testing.T) {
 	w := newWorld(t)

@@ -16,7 +16,7 @@ type follower struct {
 	lines *bufio.Scanner
 }
 
-// follow opens an event stream, until the test ends.
+// follow opens an event stream, and closes it when the test ends.
 func (b browser) follow(path string) follower {
 	b.Helper()
 	resp, err := b.client.Do(b.request("GET", path, nil))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNext shows that the dashboard never redirects to another site.
+// TestNext shows that a login redirects only to pages of the dashboard.
 func TestNext(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)
@@ -20,8 +20,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestTries shows that the number of password attempts from one network is limited, and that an
-// unknown account gets the same response.
+// TestTries shows that the number of password attempts for an account is limited, and that an
+// unknown account gets the same responses.
 func TestTries(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)

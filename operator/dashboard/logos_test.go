@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A logos holds the two pictures of a branding form.
+// logos holds the two pictures of a branding form.
 type logos struct{ light, dark string }
 
 // uploadLogos submits a branding form with files for both logos.

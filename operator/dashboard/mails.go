@@ -29,7 +29,7 @@ type Letter struct {
 	Created, Due time.Time
 }
 
-// Mailing provides the emails of an installation.
+// Mailing gives access to the emails of an installation.
 type Mailing struct {
 	State func(ctx context.Context) (MailState, error)
 

@@ -131,7 +131,7 @@ func TestAddressForeseen(t *testing.T) {
 	must(t, err)
 	b.get(room).wantText(t, "/public/lobby", "Foyer")
 
-	// A kind is found by its title or the name of its type, and subscribers are a kind.
+	// The filter shows the title and the type of each kind, and subscribers are a kind, too.
 	b.post(people, base+"/subscribers", url.Values{"email": {"bob@example.com"}})
 	subscribers := b.get(base + "/resources?kind=subscribers")
 	subscribers.wantText(t, "bob@example.com", "Conference room (video room)")

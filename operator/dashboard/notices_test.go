@@ -37,7 +37,7 @@ func (w *world) newMail(email string, seen map[string]bool) (kinds []mail.Kind, 
 }
 
 // TestOperatorsAreNotified shows that operators get emails about changes to the access to their
-// accounts, and that owners get emails about new owners.
+// accounts, and that owners get emails about new operators.
 func TestOperatorsAreNotified(t *testing.T) {
 	w := newWorld(t)
 	seen := make(map[string]bool)

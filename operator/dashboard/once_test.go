@@ -79,7 +79,7 @@ func (f shownForm) rightly() url.Values {
 			}
 		}
 	}
-	if strings.HasSuffix(f.action, "/link") { // the same names are taken by the form's first button
+	if strings.HasSuffix(f.action, "/link") { // the form's first button has used the valid names
 		for _, name := range []string{"email", "name"} {
 			if sent.Has(name) {
 				sent.Set(name, "linked-"+valid["email"])

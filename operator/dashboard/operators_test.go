@@ -48,8 +48,7 @@ func wantLinkTrail(w *world, want string) {
 	}
 }
 
-// TestInvitations shows that an invitation is listed until its link is used, and that a new link
-// replaces the previous one.
+// TestInvitations shows that an invitation is listed, and that a new link replaces the previous one.
 func TestInvitations(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -76,7 +75,7 @@ func TestInvitations(t *testing.T) {
 }
 
 // TestWithdrawInvitation shows that a withdrawn invitation disappears from the list and its link
-// stops working. Only an owner can withdraw an invitation, and the audit trail names that owner.
+// stops working. Only an owner can withdraw an invitation, and the audit trail records this.
 func TestWithdrawInvitation(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

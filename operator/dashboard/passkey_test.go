@@ -150,8 +150,8 @@ func TestEnrolByPasskey(t *testing.T) {
 }
 
 // TestFirstFactor shows that in a session that began before the second factor was set up, the
-// factor must be used before anything else. The network from which that session signed in is not a
-// known place.
+// factor must be used before anything else. A sign-in with a password alone does not make its
+// network a proven place.
 func TestFirstFactor(t *testing.T) {
 	for name, add := range map[string]func(browser){
 		"app":     func(b browser) { b.app() },

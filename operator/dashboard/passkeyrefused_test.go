@@ -107,8 +107,8 @@ func TestWrongPasskeys(t *testing.T) {
 	w.wantReasons(map[string]int{"passkey_refused": 4, "passkey_unknown": 2})
 }
 
-// TestPasskeyFlood shows that the numbers of rejected passkeys and open prompts are limited, with
-// or without the password. Valid passkeys do not count.
+// TestPasskeyFlood shows that the numbers of rejected passkeys and open prompts are limited. Valid
+// passkeys do not count.
 func TestPasskeyFlood(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestRules shows that viewers see the rules of a project. Owners and admins can change the rules
-// after they confirm their identity, and the audit trail records each change.
+// TestRules shows that viewers see the rules of a project. Admins can change the rules after they
+// confirm their identity, and the audit trail records each change.
 func TestRules(t *testing.T) {
 	w := newWorld(t)
 	admin, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})

@@ -62,7 +62,7 @@ func (a *projectPages) deleteProject(v *visit) error {
 	if v.form.Get("confirm") != v.project.Name {
 		return a.projectPage(v, http.StatusUnprocessableEntity, v.project.Name, faultAt("confirm", wrongName))
 	}
-	// The deletion of a very large project may take longer than a form may be handled.
+	// Deleting a very large project may take longer than the time limit for forms.
 	if err := a.Fabric.Projects.Delete(context.WithoutCancel(v.r.Context()), v.project.ID); err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ const (
 	halfHigh = 24  // height of each half
 )
 
-// legs draws the waveform of each channel.
+// legs draws the waveforms of the first eight channels.
 func legs(o levels.Outline, frames int64) (drawn []leg) {
 	o = o.Scale(int(min((frames+pixels-1)/pixels, math.MaxInt32)), frames)
 	names := []string{"Sound"}

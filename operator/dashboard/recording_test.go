@@ -193,7 +193,7 @@ func TestRecordingPage(t *testing.T) {
 		b.get(one+"?t="+url.QueryEscape(position)).wantText(t, want)
 	}
 
-	// Each outline ends at the right edge and does not go back before it.
+	// Each outline reaches the right edge before it goes back.
 	for _, outline := range regexp.MustCompile(`<path d="([^"]+)"`).FindAllStringSubmatch(page.body, -1) {
 		above, below, ok := strings.Cut(outline[1], "H480V")
 		if !ok {

@@ -48,7 +48,7 @@ func (a *resourcePages) resourceFinder(v *visit) finder {
 }
 
 // listResources serves GET /dashboard/projects/{project}/resources. The query parameter q restricts
-// the list to resources whose name contains it, and kind to one kind.
+// the list to resources that match it, and the parameter kind restricts it to one kind.
 func (a *resourcePages) listResources(v *visit) error {
 	search := a.resourceFinder(v)
 	kind, query := search.chosen("kind"), v.query()
@@ -67,8 +67,8 @@ func (a *resourcePages) listResources(v *visit) error {
 	})
 }
 
-// findResources returns a page of the resources of a kind whose name contains text. The kind ""
-// means subscribers and resources of all kinds.
+// findResources returns a page of the resources of a kind that match text. The kind "" means
+// subscribers and resources of all kinds.
 func (a *resourcePages) findResources(
 	v *visit, kind, text string, query page.Query,
 ) (page.Page[fabric.Resource], error) {

@@ -25,7 +25,7 @@ type route struct {
 	ends    bool  // the form deletes or ends something; see site.serve
 	fresh   bool  // the operator must have confirmed their identity recently
 	large   bool  // the form may contain a document
-	upload  int64 // maximum size of the file at the end of the form, in bytes; 0 if the form has no file
+	upload  int64 // maximum size of the form's files, in bytes; 0 if the form has no file
 }
 
 // A navGroup is a heading in the navigation.

@@ -109,8 +109,9 @@ func isForChange(method, pattern string) bool {
 	return slices.ContainsFunc(formEnds, func(end string) bool { return strings.HasSuffix(pattern, end) })
 }
 
-// TestRoutesAreRefused shows that each route is refused without a login, to viewers, to operators
-// with no role in the project, and with another operator's cookie (threats D02, D04).
+// TestRoutesAreRefused shows that each route is refused without a login and to operators with no
+// role in the project. Viewers may not use the routes that change something, and only owners of all
+// projects may use those of the installation (threats D02, D04).
 func TestRoutesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// versionField holds the number of the current document, for resources with versions. No form shows
-// it.
+// versionField is the member that holds the number of the current document, for resources with
+// versions. No form shows it.
 const versionField = "document_version"
 
 // maxLine is the maximum length of text that is edited in a single line, in characters.

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestSearch shows that the search finds pages, projects and rows by name or id, but nothing that
-// the operator may not see.
+// TestSearch shows that the search finds pages, projects and rows by name or id, but no rows of
+// other projects and nothing that the operator may not see.
 func TestSearch(t *testing.T) {
 	w := newWorld(t)
 	w.things(t)

@@ -55,8 +55,8 @@ func (w *world) tokenIsValid(token string) bool {
 }
 
 // TestSecretsOfOperator shows that an operator's page lists the secrets that the operator has seen.
-// They stay valid unless they are revoked when the operator is deleted. Secrets that others have
-// seen cannot be revoked there.
+// Selected ones can be revoked, with or without deleting the operator; the others stay valid.
+// Secrets that others have seen cannot be revoked there.
 func TestSecretsOfOperator(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)

@@ -62,8 +62,8 @@ func (w *world) installation() dashboard.Installation {
 	}
 }
 
-// TestSettings shows that owners who confirmed their identity can see the settings and rotate keys.
-// Nobody else can.
+// TestSettings shows that owners of all projects can see the settings and, after they confirm their
+// identity, rotate keys. Owners of one project cannot see the settings.
 func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

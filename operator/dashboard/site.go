@@ -83,7 +83,7 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 }
 
 // isShownOnce reports whether the response to v with this status shows something that no other page shows.
-// This is so if a form succeeds without a redirect, for example to show a new secret, and if a form
+// This is so if a form succeeds without a redirect, for example to show a new secret, or if a form
 // contains a secret that the response shows again.
 func isShownOnce(v *visit, status int) bool {
 	return v.r.Method == http.MethodPost && (status == http.StatusOK || v.form.Get("secret") != "")

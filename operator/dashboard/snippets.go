@@ -81,7 +81,8 @@ const call = await client.dial({ to: "%s?channel=%s", rootElement: document.body
 await call.start();`
 
 // clientSnippets returns code for an app that is registered as c. The code signs users in, or gets
-// a token for the app itself. clientSnippets returns no code for clients that authenticate with their own keys.
+// a token for the app itself. clientSnippets returns no code for clients that authenticate with a key
+// or a certificate.
 func (a *clientPages) clientSnippets(c idp.Client) (snippets []snippet) {
 	var credentials string // command-line arguments for curl
 	switch c.AuthMethod {

@@ -19,7 +19,7 @@ import (
 type subscriberPages struct {
 	*site
 	Clients *idp.Provider
-	Mailing *Mailing // provides the emails to subscribers; may be nil
+	Mailing *Mailing // the emails of the installation; may be nil
 }
 
 // A subscriberRow is a row in the list of subscribers.

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestThemeKeepsSecrets shows that a page with a secret that is shown only once does not offer to change
-// the theme or the language, because that would load another page. Other pages offer it, also if they
-// describe errors in a form.
+// TestThemeKeepsSecrets shows that a page with a secret that is shown only once does not offer to
+// change the theme or the language, because that would load another page. Other pages offer this,
+// even if they describe errors in a form.
 func TestThemeKeepsSecrets(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -22,7 +22,7 @@ const shownToken = `id="made"><span class="copy"><code>([^<]+)<`
 type tokenPages struct {
 	browser
 	w               *world
-	base            string // the path of the project's pages
+	base            string // the path of these pages
 	address, theirs string // ids of the subscribers' addresses, in this project and in the other one
 }
 
@@ -199,8 +199,8 @@ func TestLeakedKey(t *testing.T) {
 	}
 }
 
-// TestNamesForIDs shows that forms and filters accept the names of clients, addresses and
-// subscribers instead of their ids, and refuse ambiguous names.
+// TestNamesForIDs shows that forms accept the names of clients and addresses instead of their ids,
+// and refuse ambiguous names.
 func TestNamesForIDs(t *testing.T) {
 	p := newTokenPages(t)
 	shop := p.w.client(p.w.one.ID, "Corner shop", idp.SPA)

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestWebhookPages shows that an operator can create, change, test and delete a webhook.
+// TestWebhookPages shows that an operator can create, change and delete a webhook.
 func TestWebhookPages(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("owner@example.com", ofAll)
@@ -71,7 +71,7 @@ func (w *world) onlyWebhook() fabric.Webhook {
 	return hooks[0]
 }
 
-// onlyDelivery returns the delivery of a webhook of the first project, which must have just one.
+// onlyDelivery returns the delivery of a webhook of the first project. It must be the only one.
 func (w *world) onlyDelivery(hook fabric.Webhook) fabric.Delivery {
 	w.Helper()
 	found, err := w.fabric.Deliveries.List(w.Context(), w.one.ID, hook.ID, "", firstPage)
