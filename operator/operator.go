@@ -97,8 +97,8 @@ type SessionStore interface {
 	SeeOperatorSession(ctx context.Context, id string, at time.Time) error
 	// ListOperatorSessions returns the sessions of an operator that have not ended, newest first.
 	ListOperatorSessions(ctx context.Context, operatorID string, now time.Time) ([]Session, error)
-	// EndOperatorSession ends the session of an operator with the given id. If id is "", it ends
-	// all the operator's sessions except the session with the ID keep.
+	// EndOperatorSession ends the operator's session with the given id. If id is "", it ends all the
+	// operator's sessions except the session with the ID keep.
 	EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error
 }
 

@@ -44,7 +44,7 @@ type Visitor struct {
 	Network            string // network from which the login comes, as in limits and known places
 }
 
-// errWrong is the error for every failed login. It does not reveal the reason.
+// errWrong is the error for every refused password. It does not reveal the reason.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
 // SignIn checks an email and a password, and begins a session. It returns the session's cookie. If
@@ -136,12 +136,13 @@ func (a *Operators) SignInByPasskey(
 	return s, cookie, nil
 }
 
-// Begin begins a session for an operator who has just set a password.
+// Begin begins a session for an operator who has just set a password. proven is as in [Session].
 func (a *Operators) Begin(ctx context.Context, o Operator, from Visitor, proven bool) (Session, string, error) {
 	return a.begin(ctx, o, from, proven, false, "pwd")
 }
 
-// begin begins a session and returns its cookie. unseen says that the network is new to the operator.
+// begin begins a session and returns its cookie. unseen reports whether to notify the operator of a
+// login from a new network.
 func (a *Operators) begin(
 	ctx context.Context, o Operator, from Visitor, proven, unseen bool, methods ...string,
 ) (Session, string, error) {
@@ -241,7 +242,7 @@ func (a *Operators) Raise(
 	return s, cookie, nil
 }
 
-// TwoFactors reports whether the session has shown more than a password.
+// TwoFactors reports whether the operator has presented more than a password in the session.
 func (s Session) TwoFactors() bool {
 	return slices.ContainsFunc(s.AMR, func(method string) bool { return method != "pwd" })
 }

@@ -78,13 +78,13 @@ func TestSessionEnds(t *testing.T) {
 	}
 	d.now = d.now.Add(40 * time.Minute)
 	if d.opens(cookie) {
-		t.Error("a session that was unused for an hour opens")
+		t.Error("a session that was unused for more than an hour opens")
 	}
 	if !d.opens(used) {
 		t.Error("a session that was used 40 minutes ago does not open")
 	}
 	if d.IsFresh(s) {
-		t.Error("a session that began an hour ago counts as fresh")
+		t.Error("a session that began more than an hour ago counts as fresh")
 	}
 
 	_, cookie = d.begin()

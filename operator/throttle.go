@@ -21,7 +21,7 @@ const knownFor = 90 * 24 * time.Hour
 // counted. It returns the counts that it took. Attempts for unknown accounts are counted in the
 // same way, by normalized email. A network from which the operator has signed in before has its own
 // count. Guesses from other networks therefore do not lock the operator out in that network.
-// Exceeded limits are recorded once a minute.
+// Exceeded limits are recorded at most once a minute.
 func (a *Operators) countAttempt(
 	ctx context.Context, email string, o Operator, from Visitor,
 ) ([]limit.Count, error) {
@@ -61,7 +61,7 @@ func (a *Operators) AdmitPrompt(ctx context.Context, from Visitor) error {
 	return a.c.Limits.Pass(ctx, limit.AuthorizePerNetwork, "operator\n"+from.Network)
 }
 
-// take takes one event from each count. It records exceeded limits once a minute.
+// take takes one event from each count. It records an exceeded limit at most once a minute.
 func (a *Operators) take(ctx context.Context, o Operator, counts []limit.Count) error {
 	over, err := a.c.Limits.TakeAll(ctx, counts)
 	if errors.Is(err, problem.RateLimited) {
@@ -98,8 +98,8 @@ func (a *Operators) refused(ctx context.Context, o Operator, reason string, fact
 	return nil
 }
 
-// RefuseFactor records that an operator's second factor or passkey was rejected, and why. Too many
-// attempts are recorded once a minute.
+// RefuseFactor records that an operator's second factor or passkey was rejected, and why. If a
+// limit was exceeded, this is recorded at most once a minute.
 func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) error {
 	p := problem.First(why)
 	if p == nil {
@@ -137,8 +137,8 @@ func (a *Operators) ProvenPlace(ctx context.Context, o Operator, from Visitor) b
 	return a.knows(ctx, o, from, twoFactors)
 }
 
-// knows reports whether an operator has recently shown what shown describes when signing in from a
-// network.
+// knows reports whether an operator has recently signed in from a network. shown is allAsked or
+// twoFactors.
 func (a *Operators) knows(ctx context.Context, o Operator, from Visitor, shown string) bool {
 	if a.c.Sessions == nil || from.Network == "" {
 		return false

@@ -79,8 +79,8 @@ func wantError(t *testing.T, what string, err, want error) {
 }
 
 // TestGuesses shows that a limited number of passwords is checked, no matter how many requests
-// arrive at the same time. A known network is not locked out. Exceeded limits are recorded once a
-// minute.
+// arrive at the same time. A known network is not locked out. Exceeded limits are recorded at most
+// once a minute.
 func TestGuesses(t *testing.T) {
 	w := newGuarded(t, limit.Rates{
 		limit.LoginPerAccount: limit.Of(4, time.Hour),

@@ -190,8 +190,8 @@ func (f Finder) resource(ctx context.Context, projectID, kind, id string) (strin
 	return r.DisplayName, nil
 }
 
-// client returns the name of an OAuth client of the project. The reader may not see the names of
-// clients of other projects.
+// client returns the name of an OAuth client of the project. It returns "" for a client of another
+// project, whose name the reader may not see.
 func (f Finder) client(ctx context.Context, projectID, id string) (string, error) {
 	c, err := f.Clients.Clients.Find(ctx, id)
 	if err != nil || c.ProjectID != projectID {
