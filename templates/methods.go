@@ -40,7 +40,7 @@ type (
 // methods has a function for each method that pages call. Templates cannot look up methods by name:
 // if they could, the linker would have to keep every exported method of every type. Pages are
 // therefore rendered by a copy of html/template that Datadog generates from the one in Go. When a
-// release of Go mends html/template, update that module, too.
+// release of Go fixes html/template, update that module, too.
 var methods = template.FuncMap{
 	"id":    input.ID,
 	"about": input.About,

@@ -20,8 +20,9 @@ func setPolicy(h http.Header, o Options) {
 	}
 }
 
-// contentPolicy returns the Content-Security-Policy of a page. It forbids everything except styles,
-// fonts and images of this server, and what o allows.
+// contentPolicy returns the Content-Security-Policy of a page. It allows only styles, fonts, images
+// and forms of this server, images in data URLs, and what o adds. If o.Inert is set, it forbids
+// forms.
 func contentPolicy(o Options) string {
 	directives := []string{"default-src 'none'"}
 	if o.Scripts {

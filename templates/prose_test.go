@@ -2,7 +2,7 @@ package templates
 
 import "testing"
 
-// TestProse shows that findings become sentences with code, and that nothing in them is markup.
+// TestProse shows that texts become sentences with code, and that markup in them is escaped.
 func TestProse(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                            "",

@@ -1,6 +1,6 @@
-// Package templates holds the embedded pages. They are parsed when a page is first shown, and they
-// work without JavaScript. Their ids and sentences are part of the product's contract
-// (docs/architecture.md, "Pages").
+// Package templates holds the embedded pages. They are parsed when a page is first shown. Except
+// for [Demo], [Join] and [CheckSession], they work without JavaScript. Their ids and sentences are
+// part of the product's contract (docs/architecture.md, "Pages").
 package templates
 
 import (
@@ -231,8 +231,8 @@ func Render(p Page, v View) (string, error) {
 	return body.String(), err
 }
 
-// Write writes a page. The page is never cached, can be framed only by o.Framer, runs only our
-// scripts and only if o.Scripts is set, and loads nothing from other origins.
+// Write writes a page. The page is never cached, can be framed only by o.Framer, runs scripts only
+// if o.Scripts is set, and loads nothing from other origins except what o names.
 func Write(w http.ResponseWriter, p Page, o Options) error {
 	var body bytes.Buffer
 	if err := render(&body, p, o.View); err != nil {

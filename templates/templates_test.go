@@ -16,7 +16,7 @@ import (
 
 const hostile = `"><script>alert(1)</script>{{7*7}}`
 
-// pages returns an example of each page, by name.
+// pages returns examples of pages, by name.
 func pages() map[string]templates.Page {
 	return map[string]templates.Page{
 		"login": templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", EmailFocus: true},
@@ -104,10 +104,10 @@ func pages() map[string]templates.Page {
 	}
 }
 
-// TestPages renders every page. If SELVAGE_PAGES names a directory, it writes the pages there for
-// inspection.
+// TestPages renders the example pages, and checks their content and headers. If SELVAGE_PAGES names
+// a directory, it writes the pages there for inspection.
 func TestPages(t *testing.T) {
-	parts := map[string][]string{ // of the pages
+	parts := map[string][]string{ // what each page must contain
 		"login":        {`id="username"`, `id="password"`, `id="login-submit"`, "Sign in"},
 		"consent":      {`id="consent-allow"`, `id="consent-deny"`},
 		"accounts":     {`id="account-0"`, `id="account-1"`, `id="account-other"`, "Choose an account"},
@@ -272,8 +272,8 @@ func TestStatic(t *testing.T) {
 // inEnglish are the pages for developers only, which contain their English text.
 var inEnglish = []string{"demo.html", "docs.html"}
 
-// TestNoLiteralText shows that all text on pages comes from messages, so that it exists in every
-// language.
+// TestNoLiteralText shows that all text on the other pages, except those of the dashboard, comes
+// from messages, so that it exists in every language.
 func TestNoLiteralText(t *testing.T) {
 	action := regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 	tag := regexp.MustCompile(`(?s)<[^>]*>`)
