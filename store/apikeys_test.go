@@ -31,7 +31,7 @@ func newAPIKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) f
 	return key
 }
 
-// changeOf returns the notice that a key has changed.
+// changeOf returns the revocation for a change of a key.
 func changeOf(key fabric.APIKey) revocation.Revocation {
 	return revocation.Revocation{
 		Kind:    revocation.KeyChange,
@@ -43,8 +43,8 @@ func changeOf(key fabric.APIKey) revocation.Revocation {
 
 func TestExpiringAPIKeys(t *testing.T) { store.EachDatabase(t, testExpiringAPIKeys) }
 
-// testExpiringAPIKeys shows that only usable keys of the project are returned, in the order in
-// which they expire.
+// testExpiringAPIKeys shows that only usable keys of the project that expire between the given times
+// are returned, in the order in which they expire.
 func testExpiringAPIKeys(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	rows, p := fabricRows(t, c)
@@ -92,7 +92,8 @@ func testExpiringAPIKeys(t *testing.T, c store.Config) {
 
 func TestUpdateAPIKey(t *testing.T) { store.EachDatabase(t, testUpdateAPIKey) }
 
-// testUpdateAPIKey shows that an update changes only the given fields.
+// testUpdateAPIKey shows that an update changes only the given fields, and that a revoked key or
+// another project's key cannot be updated.
 func testUpdateAPIKey(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	rows, p := fabricRows(t, c)
@@ -192,7 +193,7 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 		t.Errorf("the new secret finds the key %q, %v, want %s", same.ID, err, key.ID)
 	}
 	if _, err := rows.FindAPIKeyByHash(ctx, ""); !errors.Is(err, problem.NotFound) {
-		t.Errorf("FindAPIKeyByHash of an unknown secret = %v, want not found", err)
+		t.Errorf("FindAPIKeyByHash of an empty hash = %v, want not found", err)
 	}
 
 	now := time.Now().Add(time.Minute).Truncate(time.Microsecond).UTC()

@@ -24,9 +24,9 @@ type Audit struct{ *core }
 // database, which shows whether a master key exists.
 func (s *Audit) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
 
-// OnReplacedMaster sets a function that is called when another process has replaced the master key.
-// The function must call AuditBy with a key derived from the new master key, or return an error. It
-// must be set before the first change.
+// OnReplacedMaster sets a function that is called when another process may have replaced the master
+// key. If it was replaced, the function must call AuditBy with a key derived from the new master key,
+// or return an error. It must be set before the first change.
 func (s *Audit) OnReplacedMaster(do func(ctx context.Context) error) { s.replaced = do }
 
 // errReplaced is the error for a change by a process that does not know the newest master key.

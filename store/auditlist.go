@@ -43,7 +43,7 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	return l
 }
 
-// auditSpan returns the limits on the ids of the events in the filter's time.
+// auditSpan returns the limits on the ids of the events in the filter's period.
 func auditSpan(f audit.Filter) span {
 	var ids span
 	if !f.Since.IsZero() {

@@ -12,12 +12,12 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// many is the number of events that manyEvents writes. It is larger than the
-// number of events that the queries for two pages may read.
+// many is the number of events that manyEvents writes. It is larger than the number of events that
+// the queries for two pages may read.
 const many = 12_000
 
 // manyEvents fills the trail. Every fortieth event has an operator as its actor. One operator has
-// created a key, which created another one, and so on, up to ten keys. Every 4,000th event renames
+// created a key, which created another one, and so on, up to ten keys. Every 4,000th event updates
 // a project.
 func manyEvents(t *testing.T, c Config, s *Store) {
 	t.Helper()
@@ -132,7 +132,7 @@ func TestAuditPages(t *testing.T) {
 type listEvents func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error)
 
 // walk reads a list page by page to its end, and from its last page back to the first. It returns
-// the ids in the order in which it read them, and the number of pages.
+// the ids in both directions, and the number of pages.
 func walk(t *testing.T, list listEvents, f audit.Filter) (there, back []string, pages int) {
 	t.Helper()
 	ask := page.Query{Size: page.MaxSize}

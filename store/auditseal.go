@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// SealAudit writes a code for the end of each lane that never had an event. A lane that is emptied
-// later has no valid code.
+// SealAudit writes a code for the end of each lane, even if the lane has no events, unless a lane
+// already has a code in the current form. A lane that is emptied later then has no valid code.
 //
 // If no lane was ever written to and there is no key ring, this is a new installation. The lanes
 // then get an unpredictable beginning, and each key that is created from now on is bound to it.

@@ -72,7 +72,8 @@ type AuditReport struct {
 	Broken []error // the first break in each broken lane, as an [audit.Break]
 }
 
-// VerifyAudit verifies all lanes. It returns an error only if reading them fails.
+// VerifyAudit verifies all lanes. The report contains the breaks. It returns an error only if
+// reading fails or no key exists.
 func (s *Audit) VerifyAudit(ctx context.Context) (AuditReport, error) {
 	for {
 		report, key, err := s.verifyAudit(ctx)
@@ -200,7 +201,7 @@ func (s *Audit) ReadLane(ctx context.Context, lane int, after int64, limit int) 
 	events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
 		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, after, limit)
 	if err != nil {
-		return nil, fmt.Errorf("following: %w", err)
+		return nil, fmt.Errorf("reading lane %d: %w", lane, err)
 	}
 	return events, nil
 }

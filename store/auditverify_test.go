@@ -129,7 +129,7 @@ func TestAuditTampering(t *testing.T) {
 			{"two exchanged", `UPDATE audit SET seq = 7 - seq WHERE seq IN (3, 4)`, 3},
 			{"renumbered over a gap",
 				`UPDATE audit SET seq = CASE WHEN seq = 5 THEN 4 ELSE 9 END WHERE seq IN (4, 5)`, 4},
-			{"a different lane", `UPDATE audit SET lane = 1 WHERE seq = 5`, anywhere},
+			{"moved to another lane", `UPDATE audit SET lane = 1 WHERE seq = 5`, anywhere},
 			{"cut, with a matching end", `UPDATE audit_heads SET seq = 4,
 				hash = (SELECT hash FROM audit WHERE seq = 4) WHERE lane = 0`, 4},
 			{"started again", `UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},

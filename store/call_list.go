@@ -99,8 +99,9 @@ func callConditions(f calls.Filter) (checks []check) {
 // with fewer such digits is searched only with its zeros.
 const minDialed = 7
 
-// hasPartyWith returns the checks for calls with a party whose name or address contains each word of
-// a text. If the text is a telephone number, or a part of one, only its digits are compared.
+// hasPartyWith returns the checks for calls in which each word of a text occurs in the name or the
+// address of a party. If the text is a telephone number, or a part of one, only its digits are
+// compared.
 func hasPartyWith(text string) []check {
 	const parties = `from_name || ' ' || from_address || ' ' || to_name || ' ' || to_address`
 	digits := strings.Map(func(r rune) rune {

@@ -148,8 +148,8 @@ func testCallsChecked(t *testing.T, c Config) {
 	}
 }
 
-// manyCalls adds n calls to project p. from and to are the SQL expressions of the subscribers of the
-// call i. The address of its caller is a-i.
+// manyCalls adds n calls to project p. from and to are SQL expressions for the subscribers of call i.
+// The address of its caller is a-i.
 func manyCalls(t testing.TB, c Config, s *Store, n int, from, to string) {
 	t.Helper()
 	filled(t, c, s, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)

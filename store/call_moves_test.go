@@ -9,7 +9,7 @@ import (
 )
 
 // TestSaveMove shows that a move changes only the session of a running call that this node carries,
-// and that it queues webhook events and is audited.
+// and when the call joined the session.
 func TestSaveMove(t *testing.T) { EachDatabase(t, testSaveMove) }
 
 func testSaveMove(t *testing.T, c Config) {

@@ -23,7 +23,7 @@ func testSaveTransfer(t *testing.T, c Config) {
 	talks.CalleeLeg = newID()
 	saveCalls(t, s, talks)
 
-	// Alice, who dialed, transfers bob to a number at her cost.
+	// Alice, who dialed, transfers Bob to a number at her cost.
 	out := talks
 	out.Gateway = "g"
 	out.Payer = "alice"
@@ -65,7 +65,7 @@ func testSaveTransfer(t *testing.T, c Config) {
 		t.Errorf("a call transferred ten minutes ago counts as %v, want ten to twenty minutes", usage.Daily)
 	}
 
-	// A failed transfer changes only the cost of the call.
+	// A failed transfer changes only the gateway, the payer and the time since which the call costs.
 	unwritten := talks
 	unwritten.To.Name = "not written"
 	failure := calls.Transfer{By: talks.To, Cause: calls.UserBusy, Refusal: "a rule"}

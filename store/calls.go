@@ -85,8 +85,8 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 	return err
 }
 
-// EndCall is like SaveCall, and also reports whether it has written the record. It has not if the call
-// had already ended.
+// EndCall is like SaveCall, and also reports whether it has written the record. written is false if
+// the call had already ended.
 func (s *Calls) EndCall(ctx context.Context, r calls.Record) (written bool, err error) {
 	return resultOf(ctx, s.change, callEvent(r), func(t tx) (bool, error) { return t.saveCall(ctx, r) })
 }

@@ -32,7 +32,7 @@ func callAt(project string, at time.Time) calls.Record {
 }
 
 // ended returns r as a call that ended with the given cause. If it was answered, it ended a minute
-// later.
+// after the answer.
 func ended(r calls.Record, cause calls.Cause, answered bool) calls.Record {
 	r.State, r.Cause = calls.Completed, cause
 	r.Ended = r.Created.Add(10 * time.Second)
@@ -142,7 +142,7 @@ func testRecordedCallEvents(t *testing.T, c Config) {
 	}
 }
 
-// TestEndCall shows that the end of a call is written and audited once, even if several nodes write it.
+// TestEndCall shows that the end of a call is written and audited once, even if EndCall is called twice.
 func TestEndCall(t *testing.T) { EachDatabase(t, testEndCall) }
 
 func testEndCall(t *testing.T, c Config) {

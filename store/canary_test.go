@@ -66,7 +66,7 @@ func wantNoCanary(t *testing.T, s *Store, url string) {
 	}
 }
 
-// plantCanary creates a subscriber with data in every table that holds personal data.
+// plantCanary creates a subscriber with data in most of the tables that hold personal data.
 func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	t.Helper()
 	ctx := t.Context()

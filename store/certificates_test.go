@@ -59,6 +59,6 @@ func testClaimCertificate(t *testing.T, c store.Config) {
 		t.Errorf("ClaimCertificate after the release = %v, want no error", err)
 	}
 	if err := s.ClaimCertificate(ctx, "a.test", until); err != nil {
-		t.Errorf("ClaimCertificate of an expired claim = %v, want no error", err)
+		t.Errorf("ClaimCertificate after the claim expired = %v, want no error", err)
 	}
 }

@@ -22,7 +22,7 @@ type core struct {
 	auditKey atomic.Pointer[audit.Key]       // nil before AuditBy is called
 	replaced func(ctx context.Context) error // set by OnReplacedMaster; may be nil
 	lanes    uint64                          // number of lanes in the audit trail
-	turn     atomic.Uint64                   // counts events, in order to use the lanes in turn
+	turn     atomic.Uint64                   // counts audited changes, in order to use the lanes in turn
 
 	tally tally
 }
@@ -99,8 +99,8 @@ func (c *core) changeOnce(ctx context.Context, e audit.Event, do func(tx) error)
 // addEvent adds an event to a change that does several things.
 func (t tx) addEvent(e audit.Event) { *t.more = append(*t.more, e) }
 
-// once is like change, for a function with a single statement. If e is not written, once uses no
-// transaction, so an error from do undoes nothing.
+// once is like change, for a function that does not depend on a transaction. If e is not written,
+// once uses none, so an error from do undoes nothing.
 func (c *core) once(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if !e.Unwritten() {
 		return c.change(ctx, e, do)

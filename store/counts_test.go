@@ -40,7 +40,7 @@ func testCounts(t *testing.T, c Config) {
 	refused := event("login", "s")
 	refused.Outcome = audit.Refused
 	s.tally.note(refused, at(time.April, 3))
-	s.tally.note(audit.Event{Action: "login", Outcome: audit.Done}, at(time.April, 3)) // an operator
+	s.tally.note(audit.Event{Action: "login", Outcome: audit.Done}, at(time.April, 3)) // a login of an operator
 
 	var flushes sync.WaitGroup
 	for _, node := range []*Store{s, other} {

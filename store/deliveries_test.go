@@ -164,6 +164,7 @@ func testSettle(t *testing.T, c store.Config) {
 		t.Errorf("after a response the refused address is %q, want none", answered.Refused)
 	}
 }
+
 func TestForgetDeliveries(t *testing.T) { store.EachDatabase(t, testForgetDeliveries) }
 
 func testForgetDeliveries(t *testing.T, c store.Config) {

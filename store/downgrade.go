@@ -114,11 +114,13 @@ func readOnly(ctx context.Context, c Config, read func(*Snapshot) error) (err er
 }
 
 // additive matches the statements that add to a schema without changing what an older version reads
-// or writes: tables, columns that have a default or may be null, and indexes.
+// or writes: tables, rows, columns that have a default or may be null, and indexes that are not
+// unique.
 var additive = regexp.MustCompile(`(?is)^(CREATE TABLE|CREATE INDEX|INSERT INTO|` +
 	`ALTER TABLE \S+ ADD COLUMN \S+ \S+( NOT NULL DEFAULT \S+)?$)`)
 
-// uniqueOn matches the creation of a unique index, with the name of the table.
+// uniqueOn matches the creation of a unique index, and captures the name of the table. The index is
+// additive, too, if the same migration creates the table.
 var uniqueOn = regexp.MustCompile(`(?is)^CREATE UNIQUE INDEX \S+ ON (\S+)`)
 
 // breaking returns the statements between two versions of the schema that are not additive.

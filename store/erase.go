@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An erasure erases one subscriber, in one transaction. Its methods add what they erase to result.
+// An erasure erases one subscriber, in one transaction. result counts most of what its methods
+// erase.
 type erasure struct {
 	tx        tx
 	projectID string
@@ -50,7 +51,7 @@ func (s *Subscribers) EraseSubscriber(
 }
 
 // newErasure locks the subscriber and reads what is needed to find its data. If the subscriber was
-// already deleted, only its kept name is left to find the data.
+// already deleted, only its id and its kept name are left to find the data.
 func newErasure(
 	ctx context.Context, t tx, projectID string, by fabric.Eraser, now time.Time,
 ) (*erasure, error) {

@@ -49,7 +49,8 @@ func brandFacts(c idp.Client) []string {
 }
 
 // noteChanges adds the changes of a client to its event: the new values of clientFacts and
-// brandFacts, and the names of all other settings. If nothing has changed, it drops the event.
+// brandFacts that have changed, and the names of all other settings that have changed. If nothing has
+// changed, it drops the event.
 func (t tx) noteChanges(was, now idp.Client) error {
 	t.event.AddChanges(clientFacts(was), clientFacts(now))
 	t.event.AddChanges(brandFacts(was), brandFacts(now))
@@ -86,7 +87,7 @@ func changedSettings(was, now idp.Client) (string, error) {
 	return strings.Join(slices.Sorted(maps.Keys(changed)), " "), nil
 }
 
-// settingsOf returns the settings of a client by name, except its color.
+// settingsOf returns the settings of a client by name, except those in clientFacts and brandFacts.
 func settingsOf(c idp.Client) (map[string]any, error) {
 	text, err := jsonText(c.Metadata)
 	if err != nil {

@@ -138,8 +138,8 @@ func usedMeanwhile(thing string) error {
 	return problem.New(problem.Conflict, "conflict", "the %s was used in the meantime", thing)
 }
 
-// UsePasskey records a use of a passkey, unless the passkey has been used since the caller read it.
-// old is the value of its counter when the caller read it.
+// UsePasskey records a use of a passkey, unless the passkey's counter has changed since the caller
+// read it. old is the value that the caller read.
 func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) error {
 	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET record = $3, count = $4, backed_up = $5, used = $6

@@ -11,8 +11,8 @@ import (
 )
 
 // Sync makes the rows of a table equal to those of a snapshot, and returns how many rows it
-// changed. Tables must be synced in the order of [Snapshot.Tables]. Sync calls progress with
-// numbers of rows.
+// changed. Tables must be synced in the order of [Snapshot.Tables]. Sync calls progress with 1 for
+// each row of the snapshot.
 func (f *Filler) Sync(
 	ctx context.Context, from *Snapshot, t database.Table, progress func(rows int),
 ) (changed int, err error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// fillBatch is the number of rows that a Filler writes in one transaction.
+// fillBatch is the maximum number of rows that a Filler writes in one transaction.
 const fillBatch = 500
 
 // A rowWriter collects changes to a table and writes them in transactions.

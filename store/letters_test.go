@@ -87,8 +87,8 @@ func TestTakeLetters(t *testing.T) {
 	})
 }
 
-// TestSettleLetter shows that a letter can be settled only once, except that a dead letter can be
-// retried. When a letter is sent, its facts are deleted.
+// TestSettleLetter shows that a failed attempt postpones a letter, that a dead letter can be retried,
+// and that a sent letter keeps its state. When a letter is sent, its facts are deleted.
 func TestSettleLetter(t *testing.T) {
 	eachLetterStore(t, func(s letterStore) {
 		ctx := s.t.Context()

@@ -27,8 +27,8 @@ var linkTable = table[idp.Link]{
 	},
 }
 
-// CreateLink inserts a link. If the link is for a subscriber, it is bound to the subscriber's
-// current email address and epoch.
+// CreateLink inserts a link. A link for a subscriber is inserted only if the subscriber still has
+// the email address and epoch to which the link is bound; see bindLink.
 func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 	e := audit.Of("link.created", l.ProjectID, "subscriber", l.SubscriberID).With("purpose", string(l.Purpose))
 	return s.change(ctx, e, func(t tx) error {

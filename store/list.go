@@ -45,8 +45,9 @@ const (
 	backward direction = true
 )
 
-// page returns one page of the listing. It uses one query for the rows, and another to find the
-// first row of the previous page.
+// page returns one page of the listing. It uses one query for the rows and, except on the first
+// page, another to find the first row of the previous page. If the listing has checks, end runs a
+// query before each of them.
 func (l *listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
 	rows := l.selection
 	if rows.until, err = rows.end(ctx, t, forward); err != nil {
@@ -310,8 +311,8 @@ func (w *where) and(condition string, arg any) {
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
 }
 
-// always adds a condition without an argument. A partial index is used only if it contains the same
-// expression.
+// always adds a condition without an argument. A database uses a partial index only if the query
+// contains the condition of the index.
 func (w *where) always(condition string) { w.conditions = append(w.conditions, condition) }
 
 // in adds the condition that column has one of the given values.

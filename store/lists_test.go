@@ -68,7 +68,7 @@ type lister struct {
 	byName bool // the rows are sorted by name, not by id
 }
 
-// lists returns all lists of package fabric that have pages.
+// lists returns the lists whose pages the tests and benchmarks read.
 func lists() (listers []lister) {
 	listers = append(listers, addressLists("addresses", fabric.AddressFilter{})...)
 	listers = append(listers, addressLists("addresses of a type",
@@ -134,7 +134,7 @@ func addressList(name string, f fabric.AddressFilter, few bool) lister {
 	}
 }
 
-// addressLists returns the addresses that pass a filter in each order.
+// addressLists returns a list of the addresses that pass a filter for each order.
 func addressLists(name string, f fabric.AddressFilter) (listers []lister) {
 	for _, order := range []struct {
 		name               string
@@ -162,7 +162,7 @@ func thingList(name string, f fabric.ThingFilter, few bool) lister {
 	}
 }
 
-// searchOf returns the subscribers that are found by a text.
+// searchOf returns the list of the subscribers that a text finds.
 func searchOf(text string) lister {
 	return lister{
 		name: "subscribers by " + text,

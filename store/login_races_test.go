@@ -68,8 +68,8 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 	}
 }
 
-// TestEndLoginsAhead shows that if the logins of a subscriber are ended, the revocations cover a login
-// that another node made, whose clock is ahead. Otherwise, copies of it in the session store would
+// TestEndLoginsAhead shows that if the logins of a subscriber are ended, the revocations also cover a
+// login from a node whose clock is ahead. Otherwise, copies of this login in the session store would
 // remain valid.
 func TestEndLoginsAhead(t *testing.T) { EachDatabase(t, testEndLoginsAhead) }
 

@@ -78,8 +78,8 @@ func (s *Logins) LoginsMadeIn(ctx context.Context, mark string) ([]idp.Login, er
 	return loginTable.gather(ctx, s.read(), `WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
 
-// RaiseLogin writes the authentication methods (amr) of a login, which is then not silent. If the login
-// has ended, the error is problem.NotFound.
+// RaiseLogin writes the authentication methods (amr) of a login, which is then no longer silent. If
+// the login has ended, the error is problem.NotFound.
 func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	amr := strings.Join(l.AMR, " ")
 	e := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).

@@ -59,9 +59,9 @@ func newClient(t *testing.T, s *Store, m idp.Metadata) idp.Client {
 	return c
 }
 
-// TestLogouts shows that when a login ends for any reason, one logout is queued for each client
-// that has a grant in it. None is queued for other clients. A login that continues causes no
-// logouts.
+// TestLogouts shows that when a login ends for any reason, one logout is queued for each client that
+// receives logouts and ever had a grant in the login. None is queued for other clients. A login that
+// continues causes no logouts.
 func TestLogouts(t *testing.T) { EachDatabase(t, testLogouts) }
 
 func testLogouts(t *testing.T, c Config) {
@@ -108,7 +108,7 @@ func testLogouts(t *testing.T, c Config) {
 			others: 1,
 		},
 		{
-			name:   "enabled, then all revoked",
+			name:   "enabled, with all logins ended",
 			do:     func(string) error { return update(fabric.SubscriberChange{Disabled: &no}) },
 			ended:  1,
 			others: 1,

@@ -34,7 +34,7 @@ func testOutboundUsage(t *testing.T, c Config) {
 	saveCalls(t, s,
 		ended(through("g", 2*time.Hour), calls.NormalClearing, true), // counts one minute
 		ended(through("g", 30*time.Minute), calls.NoAnswer, false),
-		ended(through("g", 25*time.Hour), calls.NormalClearing, true), // does not count: it was yesterday
+		ended(through("g", 25*time.Hour), calls.NormalClearing, true), // does not count: it began too early
 		ended(other, calls.NormalClearing, true),                      // counts one minute of another caller
 		through("h", time.Minute), guest, callAt("p", now))
 

@@ -31,8 +31,8 @@ var projectTable = table[fabric.Project]{
 	},
 }
 
-// projectColumns formats each column of [fabric.ProjectFields], followed by the number of its
-// parameter in [updateProject].
+// projectColumns formats each column of [fabric.ProjectFields]. The arguments of format are the name
+// of the column and the number of its parameter in [updateProject].
 func projectColumns(format string) string {
 	var columns strings.Builder
 	for i, f := range fabric.ProjectFields {

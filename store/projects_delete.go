@@ -80,8 +80,8 @@ type projectRows struct {
 const emptyBatch = 100
 
 // emptyProject revokes the tokens that are issued within deleteFor, and all earlier ones. Then it deletes
-// most rows of the project, except recordings on hold.
-// If any recording is on hold before the first deletion, it does nothing.
+// most rows of the project, except recordings on hold. If any recording is on hold before the first
+// deletion, it returns an error and changes nothing.
 func (s *Projects) emptyProject(ctx context.Context, r revocation.Revocation) error {
 	err := s.change(ctx, audit.Of("project.deletion_begun", r.ID, "project", r.ID), func(t tx) error {
 		if err := t.recordings().lockUnheld(ctx, r.ID); err != nil {

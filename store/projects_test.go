@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestProjectsNamed shows that a name is found if only the case of A to Z differs, also if the name has
-// other letters.
+// TestProjectsNamed shows that a name is found if only the case of A to Z differs, even if the name
+// has other letters.
 func TestProjectsNamed(t *testing.T) { store.EachDatabase(t, testProjectsNamed) }
 
 func testProjectsNamed(t *testing.T, c store.Config) {

@@ -112,7 +112,8 @@ func (e *erasure) deleteRecording(ctx context.Context, r erasedRecording) error 
 	return nil
 }
 
-// anonymizeRecording removes the subscriber's names from a recording that remains.
+// anonymizeRecording removes the subscriber's names, and the name of the file, from a recording that
+// remains.
 func (e *erasure) anonymizeRecording(ctx context.Context, r erasedRecording) error {
 	from := without(e.names, r.from)
 	to := without(e.names, r.to)

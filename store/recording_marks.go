@@ -75,7 +75,7 @@ func (t recordingTx) writeMarks(ctx context.Context, r recordings.Recording) err
 	return t.addTags(ctx, r)
 }
 
-// addTags writes the rows by which a recording is found by its tags.
+// addTags writes the index rows that find a recording by its tags.
 func (t recordingTx) addTags(ctx context.Context, r recordings.Recording) error {
 	for _, tag := range r.Tags {
 		err := t.Later(ctx, `INSERT INTO recording_tags (project, tag, recording_id) VALUES ($1, $2, $3)`,

@@ -14,8 +14,7 @@ import (
 // search combines.
 const maxNumbers = 30
 
-// A party holds values for two columns. A recording matches if either column has one of
-// the values.
+// A party holds values for two columns. A row matches if either column has one of the values.
 type party struct {
 	from, to string // names of the columns
 	values   []string

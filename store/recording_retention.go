@@ -170,7 +170,7 @@ func (t recordingTx) sweepStubs(ctx context.Context, before time.Time) (n int, e
 		}
 	}
 
-	// Concurrent sweeps lock the rows in the same order, so that they do not block each other.
+	// Concurrent sweeps lock the rows in the same order, so that they do not deadlock.
 	byProjectAndDay := func(a, b key) int {
 		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.day, b.day))
 	}

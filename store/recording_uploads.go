@@ -310,8 +310,8 @@ const stillRuns = `EXISTS (SELECT 1 FROM %[1]s WHERE %[1]s.project_id = recordin
 
 // GiveUpRecordings marks recordings as absent if their media should have arrived before the given
 // time. It also queues their status for their callbacks. A recording of a call or room session on this
-// installation waits at least for the given time after the end of the call or session. This extends
-// its wait by at most longestRun.
+// installation waits for at least the duration wait after the end of the call or session. This
+// extends its wait by at most longestRun.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time, wait time.Duration) error {
 	call := fmt.Sprintf(stillRuns, "calls", "call_id", "call_sid")
 	session := fmt.Sprintf(stillRuns, "room_sessions", "id", "conference_sid")

@@ -13,7 +13,7 @@ import (
 // wordsOf returns the words of a recording as its row stores them: each between two spaces.
 func wordsOf(m recordings.Metadata) string { return " " + strings.Join(append(m.Words(), ""), " ") }
 
-// addWords writes the index rows by which a recording is found by its words.
+// addWords writes the index rows that find a recording by its words.
 func (t recordingTx) addWords(ctx context.Context, projectID, id string, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -50,12 +50,12 @@ func (t recordingTx) indexWords(ctx context.Context, r recordings.Recording) err
 	return t.addWords(ctx, r.ProjectID, r.ID, r.Metadata.Words())
 }
 
-// indexBatch is how many older recordings IndexRecordings updates in one transaction.
+// indexBatch is the maximum number of recordings that IndexRecordings updates in one transaction.
 const indexBatch = 200
 
-// IndexRecordings writes the tails and the words of recordings that were stored before these
-// columns existed. It updates few recordings per transaction, so that other changes do not wait
-// long.
+// IndexRecordings writes the tails and the words of recordings that were stored before these columns
+// existed, or that an erasure has anonymized. It updates few recordings per transaction, so that
+// other changes do not wait long.
 func (s *Recordings) IndexRecordings(ctx context.Context) error {
 	for {
 		unindexed, err := recordingTable.gather(ctx, s.read(), `WHERE words IS NULL ORDER BY id LIMIT $1`, indexBatch)
@@ -167,8 +167,8 @@ func (ws wordSearch) drives(f recordings.Filter) bool {
 const maxWordsChecked = 500
 
 // byWords restricts a listing to recordings with the words. If drives returns true, the listing
-// reads the recordings with the first word. Otherwise it reads the recordings that the other
-// conditions find. In both cases, the listing checks the recordings for the other words.
+// reads the recordings with the first word, and checks them for the other words. Otherwise it reads
+// the recordings that the other conditions find, and checks them for all words.
 func (ws wordSearch) byWords(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	others := ws.begins
 	if ws.drives(f) {

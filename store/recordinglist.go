@@ -150,9 +150,9 @@ func marked(
 const tiedTo = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
 
 // ofSubscriber restricts a listing to recordings that are tied to the filter's subscriber, if it
-// has one. By default it reads the recordings in the order of the ties, because SQLite keeps the
-// order of the tables in a CROSS JOIN. byWords means that the listing finds few recordings, by
-// their words.
+// has one. By default, the listing reads the recordings in the order of the ties: SQLite keeps the
+// order of the tables in a CROSS JOIN. byWords means that the listing finds few recordings, by their
+// words.
 func ofSubscriber(
 	l listing[recordings.Recording], f recordings.Filter, byWords bool,
 ) listing[recordings.Recording] {
@@ -171,8 +171,8 @@ func ofSubscriber(
 }
 
 // ofDuration restricts a listing to recordings with the filter's durations, in whole milliseconds.
-// If the filter has a party, it reads all of the party's recordings, because they are few.
-// Otherwise it checks recordings page by page.
+// If the listing finds recordings by a party, it reads all of the party's recordings, because they
+// are few. Otherwise it checks recordings page by page.
 func ofDuration(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	add := func(condition string, d time.Duration) {
 		if f.Party != "" && f.CallBegins == "" {
@@ -201,7 +201,8 @@ func createdRange(f recordings.Filter) (s span) {
 	return s
 }
 
-// matching returns the conditions of a filter, except for its subscriber and times.
+// matching returns the conditions for the project, call, conference, direction and flag of a filter.
+// They exclude deleted recordings, unless the filter includes them.
 func matching(f recordings.Filter) where {
 	var w where
 	w.and(`project_id = $%d`, f.ProjectID)

@@ -25,7 +25,7 @@ type Resealer = func(name, sealed string) (resealed string, current bool, err er
 // resealBatch is the number of rows that Reseal reads at a time.
 const resealBatch = 500
 
-// Reseal seals the secrets of a column with the newest master key, and returns how many it changed.
+// Reseal seals the secrets of a column with the newest master key, and returns how many it sealed.
 // It does not overwrite a secret that another process has changed since Reseal read it. It skips
 // secrets that cannot be opened, and returns their errors at the end.
 func (s *Ring) Reseal(ctx context.Context, c SecretColumn, reseal Resealer) (changed int, err error) {

@@ -27,7 +27,7 @@ var resourceTable = table[fabric.Resource]{
 	},
 }
 
-// handlerOf returns the resource that handles the calls to another resource, or "".
+// handlerOf returns the id of the resource that handles the calls to r, or "".
 func handlerOf(r fabric.Resource) string { return r.Fields.Text("calling_handler_resource_id") }
 
 // CreateResource inserts a resource and its address, and queues its event.
@@ -210,15 +210,15 @@ func (s *Resources) DeleteResource(
 	})
 }
 
-// things lists the ids of everything that can be called, each with the text to search. The cast
+// things lists the ids of all resources and subscribers, each with the text to search. The cast
 // gives this text the same type in both tables. Without it, SQLite would not read the tables in the
 // order of their indexes.
 const things = `(SELECT id, project_id, display_name AS sought FROM resources UNION ALL
 	SELECT id, project_id, CAST(COALESCE(email, '') || ' ' || COALESCE(reference, '') || ' ' || first_name || ' ' ||
 	last_name || ' ' || display_name AS TEXT) AS sought FROM subscribers) AS things`
 
-// ListThings returns a page of the resources and subscribers that match a filter. It finds their ids
-// with one query, and reads them with two more.
+// ListThings returns a page of the resources and subscribers that match a filter. It first finds
+// their ids, and then reads them with two queries.
 func (s *Resources) ListThings(
 	ctx context.Context, projectID string, f fabric.ThingFilter, q page.Query,
 ) (p page.Page[fabric.Thing], err error) {

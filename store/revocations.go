@@ -52,10 +52,7 @@ func (s *Revocations) RevocationsSince(
 	if err == nil && last < seq {
 		found, last, err = s.watch().revocationsSince(ctx, 0, s.now())
 	}
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading revocations: %w", err)
-	}
-	return found, last, nil
+	return found, last, err
 }
 
 // revocationsSince reads the last number and the rows in one query, so that they match.
@@ -71,7 +68,7 @@ func (t tx) revocationsSince(
 		return r, err
 	}
 
-	rows, err := gather(ctx, t, "looking", scan, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''),
+	rows, err := gather(ctx, t, "reading revocations", scan, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''),
 			COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
 		FROM sequences s LEFT JOIN revocations r ON r.seq > $1 AND r.expires > $2
 		WHERE s.name = 'revocations' ORDER BY r.seq`, seq, micros(now))
@@ -79,7 +76,7 @@ func (t tx) revocationsSince(
 		return nil, 0, err
 	}
 	if len(rows) == 0 {
-		return nil, 0, errors.New("their sequence is missing")
+		return nil, 0, errors.New("reading revocations: their sequence is missing")
 	}
 
 	for _, r := range rows {

@@ -17,7 +17,7 @@ type Row = []any
 // on SQLite and on PostgreSQL. Only one table can be read at a time, row by row.
 type Snapshot struct{ *database.Snapshot }
 
-// Snapshot calls do with a snapshot of the database. Other changes can run at the same time as do.
+// Snapshot calls do with a snapshot of the database. Changes can run at the same time as do.
 func (s *Store) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	return s.db.Snapshot(ctx, func(d *database.Snapshot) error { return do(&Snapshot{d}) })
 }

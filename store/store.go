@@ -241,9 +241,9 @@ func Look(ctx context.Context, c Config) (r database.Report, known int64, err er
 	return r, d.Schema, err
 }
 
-// Newest returns when the newest row was created, by the clock of the node that created it. It
-// returns the zero time if there are no rows. It reads the times in ids, which are UUIDs of version
-// 7 (RFC 9562, section 5.7).
+// Newest returns when the newest ring key, project, subscriber, login, grant or recording was
+// created, by the clock of the node that created it. It returns the zero time if there are none. It
+// reads the times in ids, which are UUIDs of version 7 (RFC 9562, section 5.7).
 func (s *Store) Newest(ctx context.Context) (newest time.Time, err error) {
 	ids, err := gather(ctx, s.read(), "reading the newest ids", scanID, `
 		SELECT id FROM (

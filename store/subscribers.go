@@ -190,8 +190,8 @@ func (s *Subscribers) UpdateSubscriber(
 }
 
 // endLoginsUntil ends all logins, grants and refresh tokens of the subscriber r.ID, and writes the
-// revocation. A node whose clock is ahead may have made a login whose time is after r.Until. Each of
-// these has its own revocation.
+// revocation. A node whose clock is ahead may have made logins whose time is after r.Until. Each of
+// these logins gets a revocation of its own.
 func (t tx) endLoginsUntil(ctx context.Context, r revocation.Revocation, at time.Time) error {
 	ahead, err := gather(ctx, t, "finding logins", scanID, `SELECT id FROM login_sessions
 		WHERE subscriber_id = $1 AND ended = 0 AND auth_time > $2`, r.ID, micros(r.Until))
@@ -232,8 +232,8 @@ func (t tx) beginUpdate(
 	return t.useLink(ctx, id, *c.Proof, now())
 }
 
-// requireEpoch returns problem.Conflict if the password of a locked subscriber was changed after the
-// given epoch. nil means any epoch.
+// requireEpoch returns problem.Conflict if a locked subscriber is no longer in the given epoch. nil
+// means any epoch.
 func (t tx) requireEpoch(ctx context.Context, id string, want *int64) error {
 	if want == nil {
 		return nil
@@ -383,8 +383,8 @@ func (c *core) deleteSubscriber(
 	return t.revoke(ctx, ended)
 }
 
-// deleteRowsOf deletes the row of a subscriber, and rows that no foreign key deletes:
-// conversations, factors, routes to the subscriber, addresses and emails.
+// deleteRowsOf removes a subscriber from its conversations, and deletes its row. It also deletes the
+// rows that no foreign key deletes: factors, routes to the subscriber, addresses and emails.
 func (t tx) deleteRowsOf(ctx context.Context, sub fabric.Subscriber) error {
 	if err := t.leaveConversations(ctx, sub.ID); err != nil {
 		return err

@@ -102,13 +102,14 @@ func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, err
 }
 
 const (
-	maxRead   = 500 // rows read per page
-	readBatch = 200 // rows read per query
+	maxRead   = 500 // maximum number of rows that walk checks
+	readBatch = 200 // maximum number of rows that a query reads
 )
 
 // walk returns the first n matches from a row on. If dir is backward, it returns the nearest n
-// matches before the row. If walk stops because it has read maxRead rows, more is the row at which
-// to resume: forward, the first row that it has not read; backward, the last row that it has read.
+// matches before the row. If walk stops before the end, more is not nil. After n matches, more is the
+// last of them. After maxRead rows, it is the row at which to resume: forward, the first row that
+// walk has not checked; backward, the last row that it has checked.
 func (f finder) walk(
 	ctx context.Context, from *foundSubscriber, n int, dir direction,
 ) (found []foundSubscriber, more *foundSubscriber, err error) {

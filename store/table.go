@@ -12,8 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A table maps values of T to rows of a database table. It is the only place that lists the table's
-// columns.
+// A table maps values of T to rows of a database table.
 type table[T any] struct {
 	name    string // the name of the table in SQL
 	thing   string // the name of a row in errors
@@ -37,7 +36,7 @@ func (tb *table[T]) scanWith(row scanner, more ...any) (v T, err error) {
 	return v, err
 }
 
-// find reads the only row that meets a condition.
+// find reads the first row that meets a condition. If there is none, the error is problem.NotFound.
 func (tb *table[T]) find(ctx context.Context, t tx, condition string, args ...any) (T, error) {
 	return tb.scan(t.Row(ctx, `SELECT `+tb.columns+` FROM `+tb.name+` WHERE `+condition, args...))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestMalformedText shows that each database refuses text that only the other one could store.
+// TestMalformedText shows that both databases refuse text that only one of them could store.
 func TestMalformedText(t *testing.T) { store.EachDatabase(t, testMalformedText) }
 
 func testMalformedText(t *testing.T, c store.Config) {
