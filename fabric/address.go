@@ -87,9 +87,9 @@ func (f AddressFilter) Check() error {
 	return errors.Join(errs...)
 }
 
-// List returns a page of the addresses that a token may reach. A SAT reaches all
-// addresses of its project except those of disabled subscribers; a guest or invite token
-// reaches its own.
+// List returns a page of the addresses that a token may reach. A SAT reaches all addresses of its
+// project except those of disabled subscribers. A guest or invite token reaches the addresses for
+// which it was issued.
 func (as *Addresses) List(
 	ctx context.Context, t Token, filter AddressFilter, q page.Query,
 ) (page.Page[Address], error) {
@@ -121,7 +121,7 @@ func (as *Addresses) FindAt(ctx context.Context, projectID, path string) (Addres
 	return as.store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
 }
 
-// ListAddresses returns a page of a subscriber's addresses, for the subscriber's project.
+// ListAddresses returns a page of the addresses of a project's subscriber.
 func (ss *Subscribers) ListAddresses(
 	ctx context.Context, projectID, id string, q page.Query,
 ) (page.Page[Address], error) {

@@ -203,8 +203,8 @@ func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (AP
 	return k, nil
 }
 
-// Authenticate returns the project's key with this secret. Every failure returns the same error,
-// problem.Unauthenticated. The caller checks the key's scopes.
+// Authenticate returns the project's key with this secret. If there is no such key, or the secret is
+// not valid, the error is problem.Unauthenticated. The caller checks the key's scopes.
 func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {
 	now, hash := ks.now(), hashKey(apiKey)
 	k, err := ks.findKey(ctx, hash, now)

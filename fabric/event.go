@@ -57,13 +57,13 @@ func EventNames() []EventName {
 	}
 }
 
-// An Event is sent to webhooks after a change to a subscriber, resource, call or message. It is
+// An Event is sent to webhooks after a change to a subscriber, resource, call, room or message. It is
 // written in the same transaction as the change.
 type Event struct {
 	ID        string
 	ProjectID string
 	Name      EventName
-	Subject   string // the id of the subscriber, resource, call or message
+	Subject   string // the id of the subscriber, resource, call, room session or message
 	Created   time.Time
 	Body      []byte // the JSON that is sent and signed
 }
@@ -84,7 +84,7 @@ func (rs *Resources) event(name EventName, at time.Time) Teller {
 	}
 }
 
-// NewEvent returns an event whose data is the document that the API returns.
+// NewEvent returns an event with the given data, which is usually the document that the API returns.
 func NewEvent(name EventName, projectID, subject string, at time.Time, data any) (Event, error) {
 	e := Event{ID: newID(), ProjectID: projectID, Name: name, Subject: subject, Created: at}
 	body, err := eventBody[any]{

@@ -227,8 +227,8 @@ func permanentRevocation(kind, id string, at time.Time) revocation.Revocation {
 //
 // A method with a [revocation.Revocation] parameter writes the revocation in the same transaction.
 // Likewise, each change of a subscriber or resource writes its [Event] for each webhook that
-// receives this event. The store builds the event only if such a webhook exists. It uses
-// [SubscriberEvent] for subscribers, and a [Teller] for resources.
+// receives this event. The store builds the event only if the project has an enabled webhook. It
+// uses [SubscriberEvent] for subscribers, and a [Teller] for resources.
 type Stores struct {
 	Projects           ProjectStore
 	APIKeys            APIKeyStore

@@ -52,7 +52,7 @@ type Gateway struct {
 	Networks            []netip.Prefix // networks from which the gateway's calls come
 	MaxCalls            int            // maximum number of calls at a time
 	Updated             time.Time
-	Damage              error // the password cannot be opened; only All sets it
+	Damage              error // why the password cannot be opened; only All sets it
 }
 
 // ParseSIPHost splits the URI of a gateway, which is [sip:][user@]host[:port]. Without a port, port
@@ -179,8 +179,8 @@ func checkDestination(old Resource, v kinds.Values) error {
 	return problem.BadParam("password", "password must be sent again for another host or port")
 }
 
-// open adds the password to a gateway. If the password cannot be opened, it returns the gateway and
-// ErrDamaged.
+// open returns the gateway that a resource describes, with its password. If the password cannot be
+// opened, it returns the gateway without the password, and ErrDamaged.
 func (gs *Gateways) open(r Resource) (Gateway, error) {
 	g := gatewayOf(r)
 	if r.Secrets == "" {

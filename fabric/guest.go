@@ -109,7 +109,7 @@ func (ts *Tokens) CheckInvite(in InviteInput) error {
 	return errors.Join(errs...)
 }
 
-// badAddress is the error for an address that an invite cannot reach.
+// badAddress is the error for an address that cannot be used for an invite or an embed key.
 func badAddress() error { return problem.BadParam("address_id", "Address is invalid") }
 
 // IssueInvite returns a token that reaches one address of the SAT's subscriber.

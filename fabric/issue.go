@@ -23,9 +23,9 @@ const (
 // holder must prove possession of the key that the SAT is bound to.
 const RefreshingScope = "sat:refresh"
 
-// An Issuer is the requester of a token. It is either a project, which uses an API key, an OAuth
-// client or an operator, or a subscriber with a SAT. When the issuer's credentials are revoked, its
-// tokens are revoked, too.
+// An Issuer is the requester of a token: a project or a subscriber. A project is represented by an
+// API key, an OAuth client or an operator, and a subscriber by a SAT. When the issuer's credentials
+// are revoked, its tokens are revoked, too.
 type Issuer struct {
 	ProjectID string
 	KeyID     string // the id of the API key, or of the operator who creates the token
@@ -122,7 +122,8 @@ func (ts *Tokens) checkExpiry(param string, at *int64) error {
 const region = "us-central"
 
 // checkPlace returns an error for a host or region other than ours. Clients connect to the host in
-// a token's header, so it must be our own host. Empty values are accepted.
+// a token's header, so it must be our own host. Empty values are accepted, and so is our region in
+// place of the host.
 func (ts *Tokens) checkPlace(ch string, reg *string) error {
 	var errs []error
 	if ch != "" && ch != ts.c.Host && ch != region {

@@ -61,7 +61,7 @@ func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, 
 // The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each word. All
 // letters of a word have the same script, or belong to scripts that are written together.
 //
-// Text longer than maxText characters takes no more work than text of this length.
+// Text of more than utf8.UTFMax*maxText bytes is rejected without a look at its characters.
 func checkShown(param, text string) error {
 	if len(text) > utf8.UTFMax*maxText {
 		return tooLong(param)

@@ -27,9 +27,10 @@ const (
 // announce sends the presence of a token's subscriber to the webhooks that receive presence events.
 // If the subscriber is online, announce also records in the session store that they received it.
 //
-// announce is called after each change of a presence in the session store. It reads the reported
-// version and then the presence, and writes only if the version is unchanged. Therefore, the last
-// writer has read the presence after the last change, and each difference is sent once.
+// announce is called after each change in the session store for which webhooks may need an event. It
+// reads the reported version and then the presence, and writes only if the version is unchanged.
+// Therefore, the last writer has read the presence after the last change, and each difference is sent
+// once.
 func (ps *Presences) announce(ctx context.Context, t Token) error {
 	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil || !wants {

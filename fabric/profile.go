@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxText is the maximum length in characters of every text that a caller can store.
+// maxText is the maximum length in characters of a text that a caller can store, unless the text has
+// a limit of its own.
 const maxText = 255
 
 // checkText returns an error for text that cannot be stored. Such text is too long, is not UTF-8,

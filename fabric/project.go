@@ -78,7 +78,7 @@ type Project struct {
 	OutboundPrefixes Prefixes `json:"outbound_prefixes"`
 	// RecordingQuota is the maximum size of all recordings in bytes; 0 means no limit.
 	RecordingQuota int64 `json:"recording_quota"`
-	// UploadRate is the number of uploads of recordings per minute; 0 means no limit.
+	// UploadRate is the maximum number of uploads of recordings per minute; 0 means no limit.
 	UploadRate int64 `json:"upload_rate"`
 	// Color is the color of buttons on pages and in emails, "#rrggbb"; "" means selvage's color.
 	Color string `json:"color,omitempty"`

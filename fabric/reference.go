@@ -7,10 +7,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// findOrCreate returns the subscriber with the reference in in. If no subscriber has the reference,
-// it returns the subscriber whose email is the reference. If no email matches either, it creates a
-// subscriber. It sets the password and the profile of in, unless the subscriber is disabled. Only
-// one of several concurrent callers creates a subscriber.
+// findOrCreate returns the subscriber with the reference of the input. If no subscriber has the
+// reference, it returns the subscriber whose email is the reference. If no email matches either, it
+// creates a subscriber. It sets the password and the profile of the input, unless the subscriber is
+// disabled. Only one of several concurrent callers creates a subscriber.
 func (ss *Subscribers) findOrCreate(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (Subscriber, error) {
@@ -51,8 +51,8 @@ func (ss *Subscribers) findByReference(ctx context.Context, projectID, reference
 	return Subscriber{}, err
 }
 
-// createByReference creates a subscriber with the reference in in. If another caller has created it
-// in the meantime, it returns problem.Conflict.
+// createByReference creates a subscriber with the reference of the input. If another caller has
+// created it in the meantime, it returns problem.Conflict.
 func (ss *Subscribers) createByReference(
 	ctx context.Context, projectID string, in SubscriberTokenInput,
 ) (Subscriber, error) {

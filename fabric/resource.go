@@ -158,8 +158,8 @@ func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kind
 	return nil
 }
 
-// handlerGone converts the error for a missing row to an error on the handler. The handler was
-// deleted after checkMembers found it.
+// handlerGone converts the error for a missing row to an error on the handler, if r has one. The
+// handler was then deleted after checkMembers found it.
 func handlerGone(r Resource, err error) error {
 	if r.Fields.Text(handlerField) == "" {
 		return err

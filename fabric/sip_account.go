@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxNamesakes is the maximum number of credentials with the same username that are tried for a
-// phone. Each belongs to a different project.
+// maxNamesakes is the maximum number of subscribers' credentials, and of SIP endpoints, with the same
+// username that are tried for a phone.
 const maxNamesakes = 8
 
 // A SIPAccount is a set of SIP credentials with the password that a phone has to prove.

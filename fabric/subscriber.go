@@ -85,7 +85,7 @@ type Subscriber struct {
 	Person
 	Claims      StandardClaims
 	Verified    bool  // the subscriber has proved that it owns the email address
-	Disabled    bool  // the subscriber cannot sign in, is not listed and has no valid token
+	Disabled    bool  // the subscriber cannot sign in and has no valid token; its addresses are not listed
 	Epoch       int64 // incremented by a new password and by a link that ends all logins; invalidates known devices
 	RecordCalls RecordCalls
 	Forwarding  Forwarding
@@ -127,7 +127,7 @@ type SubscriberInput struct {
 	RecordCalls  *RecordCalls    // the default for a new subscriber is RecordInherit
 	Forwarding   ForwardingInput
 	Proof        *Proof  // proof that permits the change or creation
-	Epoch        *int64  // the password must not have changed since this epoch; nil means any
+	Epoch        *int64  // the epoch in which the subscriber must still be; nil means any
 	Rights       *Rights // rights of the caller's credentials; nil means all rights
 	Profile
 }

@@ -65,7 +65,7 @@ type Token struct {
 	GrantID      string // the OAuth grant that the token came from
 	FamilyID     string // shared by a refresh token and everything issued from it
 	KeyID        string // the API key or operator that issued the token
-	IssuerID     string // the OAuth client that issued the token, if not ClientID
+	IssuerID     string // the OAuth client that requested the token, which may differ from ClientID
 	ParentID     string // the family of the SAT that was used to issue the token
 	Generation   int64  // how many times the family of a refresh token was already refreshed
 	Scope        []string

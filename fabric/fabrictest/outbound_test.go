@@ -37,7 +37,7 @@ func TestMayCallUser(t *testing.T) {
 	}
 }
 
-// TestExpensiveRanges tries a number of each expensive kind. The prefix of a country does not
+// TestExpensiveRanges tries numbers of each expensive kind. The prefix of a country does not
 // permit calls to these numbers. Ordinary numbers with similar digits may be called.
 func TestExpensiveRanges(t *testing.T) {
 	p := fabric.Project{

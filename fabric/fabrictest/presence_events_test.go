@@ -161,7 +161,7 @@ func TestAnnounceLost(t *testing.T) {
 	p.want("resumed", "online", "offline", "online")
 }
 
-// TestAnnounceLater creates a webhook while a subscriber is online. The next renewal announces
+// TestAnnounceLater enables a webhook while a subscriber is online. The next renewal announces
 // the subscriber.
 func TestAnnounceLater(t *testing.T) {
 	p := newPair(t)

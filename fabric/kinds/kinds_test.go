@@ -48,7 +48,7 @@ func good(t *testing.T, f Field) json.RawMessage {
 	return raw
 }
 
-// whole returns values for every field of a kind that a caller may set.
+// whole returns values for all fields that a caller may set.
 func whole(t *testing.T, k *Kind) Values {
 	v := make(Values)
 	for _, f := range k.Fields {
@@ -226,7 +226,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestNumbers shows that numbers that are short to write but slow to process are rejected.
+// TestNumbers shows that numbers that are slow to process are rejected, however short their text is.
 func TestNumbers(t *testing.T) {
 	slow := []string{
 		"1e999999",
@@ -312,7 +312,7 @@ func FuzzNew(f *testing.F) {
 	f.Add(`{"name":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`)
 	f.Add(`{"members":[` + strings.Repeat(`"a",`, 1<<13) + `"a"]}`)
 
-	// About twenty kinds each check the values.
+	// Every kind checks the values.
 	bound := fuzzcost.Bound{
 		CPU:        20 * time.Millisecond,
 		CPUPerByte: 10 * time.Microsecond,

@@ -203,8 +203,8 @@ func (p property) field(name string) (Field, error) {
 }
 
 // inside sets the members of an object or the items of an array, for forms. If the schema of a
-// member or item has an unsupported type, inside leaves both unset, and forms edit the value as
-// JSON.
+// member or item has an unsupported type, inside leaves Members or Items unset, and forms edit the
+// value as JSON.
 func (f *Field) inside(p property, raw json.RawMessage) {
 	if p.Properties != nil {
 		f.Members, _ = fields(raw)

@@ -235,8 +235,8 @@ func (k *Kind) NamedBy(v Values) string {
 
 // Document returns the JSON of a resource. It begins with the members in before. The resource's own
 // members follow in the order of the schema. It omits secrets. A read-only member without a value has
-// its default, and a nullable member without a value becomes null. Other members without a value are
-// omitted.
+// its default, and a nullable member without a value becomes null. A member for the display name that
+// has no value becomes the display name. Other members without a value are omitted.
 func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 	all := append([]Member(nil), before...)
 	for _, f := range k.Fields {

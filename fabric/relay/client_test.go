@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A client is the client's side of a socket. It answers pings unless deaf is set.
+// A client is the client's side of a socket. It answers requests unless deaf is set.
 type client struct {
 	t         *testing.T
 	conn      *websocket.Conn
@@ -206,7 +206,7 @@ func (c *client) closed() (code int, reason string) {
 	}
 }
 
-// wantTold fails the test unless the server has sent a request for method.
+// wantTold fails the test unless the client has received a request with this method.
 func (c *client) wantTold(method string) {
 	c.t.Helper()
 	if !slices.ContainsFunc(c.requested, func(f frame) bool { return f.Method == method }) {

@@ -150,7 +150,7 @@ func (r *Relay) register(s *socket, id string, token fabric.Token) {
 	r.readers.add(s, token)
 }
 
-// tooMany is the error for a holder of a token that has opened too many sockets.
+// tooMany is the error for a caller that has too many open sockets.
 func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
 
 // reauthenticate serves signalwire.reauthenticate. It replaces the token with a newer token for the

@@ -68,7 +68,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// protocolToken returns the id of the token in a protocol, which is its second of three parts.
+// protocolToken returns the id of the token in a protocol, which is the second of its three parts.
 func protocolToken(t *testing.T, protocol string) string {
 	t.Helper()
 	parts := strings.Split(protocol, "_")
@@ -110,7 +110,7 @@ func TestConnectRefused(t *testing.T) {
 		{"a number", `{"authentication":{"jwt_token":7}}`, invalidParams},
 		{"garbage", with("garbage"), authenticationFailed},
 		{"altered", with(good[:len(good)-2] + tail), authenticationFailed},
-		{"a service's", kind(fabric.Service), authenticationFailed},
+		{"a service token", kind(fabric.Service), authenticationFailed},
 		{"a refresh token", kind(fabric.Refresh), authenticationFailed},
 		{"expired", with(expired), authenticationFailed},
 		{"revoked", with(revoked), authenticationFailed},
@@ -151,7 +151,7 @@ func TestConnectLater(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)
 	before, _ := n.connect(good)
-	n.ahead.Store(int64(time.Minute)) // the revocations have not been polled yet
+	n.ahead.Store(int64(time.Minute)) // the last poll for revocations was a minute ago
 	n.ends()
 	eventually(t, "the node to trust no token", func() bool {
 		return n.fabric.Tokens.Revoked(n.token(nil)) != nil

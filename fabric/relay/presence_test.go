@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// online returns the number of sockets through which the tests' subscriber is online, according to
-// another node.
+// online returns the number of sockets through which the tests' subscriber is online, as this node
+// sees it.
 func (n *node) online() int {
 	n.t.Helper()
 	presence, err := n.fabric.Presence.Find(n.t.Context(), n.project.ID, uuidOf("5"))

@@ -122,7 +122,7 @@ func TestCertificateBoundToken(t *testing.T) {
 	got.wantCode(t, "without TLS", authenticationFailed)
 }
 
-// newCertificate returns a certificate that signs itself.
+// newCertificate returns a self-signed certificate.
 func newCertificate(t *testing.T) tls.Certificate {
 	t.Helper()
 	key := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))

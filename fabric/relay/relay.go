@@ -3,9 +3,9 @@
 //
 // A client presents its fabric token in the first request, signalwire.connect, and its socket does
 // not outlive the token. When the token expires or is revoked on any node, the server asks the
-// client to disconnect (signalwire.disconnect) and closes the socket. Each request is answered
-// unless its socket is about to close. A socket is closed if its client does not authenticate,
-// becomes silent or does not read.
+// client to disconnect (signalwire.disconnect) and closes the socket. Each request with an id is
+// answered unless its socket is about to close. A socket is closed if its client does not
+// authenticate, becomes silent or does not read.
 //
 // An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may
 // do, and records which subscribers are online. Package calls handles the calls that its client
@@ -40,7 +40,7 @@ type Config struct {
 	// that has this thumbprint. If Confirm is nil, proofs are not checked.
 	Confirm func(ctx context.Context, method, proof, thumbprint string) error
 
-	// Observe is called after each answered request. If the relay does not serve the method, method
+	// Observe is called for each handled request. If the relay does not serve the method, method
 	// is "unknown". result is "ok" or the error code. Observe may be nil.
 	Observe func(method, result string)
 

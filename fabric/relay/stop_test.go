@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// TestTooManyOfSubscriber shows that the sockets of a subscriber are limited, whatever its tokens, and
-// that a closed socket makes room for another one.
+// TestTooManyOfSubscriber shows that the sockets of a subscriber are limited, whichever tokens they use,
+// and that a closed socket makes room for another one.
 func TestTooManyOfSubscriber(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{PerCaller: 2})
 	good := n.seal(nil)
@@ -44,7 +44,7 @@ func TestGuestsAreLimitedApart(t *testing.T) {
 	}
 }
 
-// TestTooManyStrangers shows that the sockets of a network that have not authenticated are limited.
+// TestTooManyStrangers shows that the number of unauthenticated sockets from one network is limited.
 func TestTooManyStrangers(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{PerNetwork: 3})
 	n.connect(n.seal(nil)) // does not count

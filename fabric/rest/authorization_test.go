@@ -61,8 +61,7 @@ func (w *world) manager() authorization {
 	return auth
 }
 
-// administrator returns credentials with the scope Management and the scopes that the other routes
-// require.
+// administrator returns credentials with the scopes Management and Voice.
 func (w *world) administrator() authorization {
 	w.t.Helper()
 	_, auth := w.newKey(time.Time{}, fabric.Voice, fabric.Management)
@@ -80,7 +79,7 @@ func (w *world) service(scopes ...string) string {
 	}))
 }
 
-// wantUnauthorized sends a request, which must be refused with the same 401 as any other.
+// wantUnauthorized sends a request, which must be refused with the standard 401 response.
 func (w *world) wantUnauthorized(sender string, auth authorization, method, path, body string) {
 	w.t.Helper()
 	requested := method + " " + path + " by " + sender

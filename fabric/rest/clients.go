@@ -48,7 +48,7 @@ type clientResponse struct {
 	DarkLogoURL  *string    `json:"dark_logo_url"`
 	TermsURI     string     `json:"tos_uri"`
 	PolicyURI    string     `json:"policy_uri"`
-	RegisteredBy *string    `json:"registered_by"` // null for a client of the operator
+	RegisteredBy *string    `json:"registered_by"` // null for a client that did not register itself
 	CreatedAt    string     `json:"created_at"`
 	UpdatedAt    string     `json:"updated_at"`
 	RotatedAt    *string    `json:"rotated_at"`

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestConversations shows that a conversation is listed as the peer's address.
+// TestConversations shows that a conversation is listed under the peer's address.
 func TestConversations(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.person("ada"), w.person("bob")
@@ -112,8 +112,8 @@ func TestGuestOfSubscriber(t *testing.T) {
 	}
 }
 
-// TestDeletedPeer shows that the messages of a deleted or disabled subscriber can be read, but not
-// answered.
+// TestDeletedPeer shows that the messages of a deleted or disabled subscriber can still be read. A
+// deleted subscriber cannot be answered.
 func TestDeletedPeer(t *testing.T) {
 	w := newWorld(t)
 	ada, bob, eve := w.person("ada"), w.person("bob"), w.person("eve")

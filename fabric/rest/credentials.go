@@ -115,7 +115,7 @@ func (c *credentials) serviceIssuer(r *http.Request, raw string, scopes []fabric
 	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights(since)}, nil
 }
 
-// allowed returns problem.NoCredentials unless ok is true. If the request attempted a change that
+// allowed returns problem.Unauthenticated unless ok is true. If the request attempted a change that
 // requires Management, admit counts the attempt, and the audit trail records it.
 func (c *credentials) allowed(r *http.Request, projectID, who string, ok bool, scopes []fabric.Scope) error {
 	if ok {

@@ -14,7 +14,7 @@ import (
 // An apiRoute is the method and the path of a request.
 type apiRoute struct{ method, path string }
 
-// projectRoutes are requests that need an API key or a service token.
+// projectRoutes are requests that accept an API key or a service token.
 var projectRoutes = []apiRoute{
 	{"POST", guests},
 	{"GET", subscribers},
@@ -29,7 +29,7 @@ var projectRoutes = []apiRoute{
 	{"POST", refreshPath},
 }
 
-// satRoutes are requests that need a SAT.
+// satRoutes are requests that accept a SAT, but no API key and no service token.
 var satRoutes = []apiRoute{
 	{"GET", addresses},
 	{"GET", addresses + "/x"},
@@ -84,23 +84,23 @@ func TestUnauthorized(t *testing.T) {
 	}
 
 	wrong := map[string]authorization{
-		"nothing":                             nobody,
-		"a wrong key":                         w.withKey("PT00"),
-		"an empty key":                        w.withKey(""),
-		"another's project":                   basicAuth(w.other.ID, w.key),
-		"an unknown project":                  basicAuth("x\x00", w.key),
-		"a missing scope":                     w.withKey(chatting),
-		"a service's token without the scope": bearer(w.service("Chat")),
-		"bad base64":                          raw("Basic %%%"),
-		"a different scheme":                  raw("Digest x"),
-		"no token":                            raw("Bearer "),
-		"nonsense":                            bearer("nonsense"),
-		"another ring's SAT":                  bearer(elsewhere.Token),
-		"a refresh token":                     bearer(ada.RefreshToken),
-		"a guest's refresh":                   bearer(guest.RefreshToken),
-		"a changed SAT":                       bearer(altered(ada.Token)),
-		"half a SAT":                          bearer(ada.Token[:len(ada.Token)/2]),
-		"alg none":                            bearer("eyJhbGciOiJub25lIn0.e30."),
+		"nothing":                           nobody,
+		"a wrong key":                       w.withKey("PT00"),
+		"an empty key":                      w.withKey(""),
+		"another project's id":              basicAuth(w.other.ID, w.key),
+		"an unknown project":                basicAuth("x\x00", w.key),
+		"a missing scope":                   w.withKey(chatting),
+		"a service token without the scope": bearer(w.service("Chat")),
+		"bad base64":                        raw("Basic %%%"),
+		"a different scheme":                raw("Digest x"),
+		"no token":                          raw("Bearer "),
+		"nonsense":                          bearer("nonsense"),
+		"another ring's SAT":                bearer(elsewhere.Token),
+		"a refresh token":                   bearer(ada.RefreshToken),
+		"a guest's refresh token":           bearer(guest.RefreshToken),
+		"a changed SAT":                     bearer(altered(ada.Token)),
+		"half a SAT":                        bearer(ada.Token[:len(ada.Token)/2]),
+		"alg none":                          bearer("eyJhbGciOiJub25lIn0.e30."),
 		"two headers": func(r *http.Request) {
 			w.basic()(r)
 			r.Header.Add("Authorization", "Bearer "+ada.Token)
@@ -143,11 +143,11 @@ func TestServiceToken(t *testing.T) {
 	}))
 	for _, route := range projectRoutes {
 		if r := w.call(bearer(token), route.method, route.path, "{}"); r.status == http.StatusUnauthorized {
-			t.Errorf("%s %s with a service's token: got 401, want it accepted", route.method, route.path)
+			t.Errorf("%s %s with a service token: got 401, want it accepted", route.method, route.path)
 		}
 	}
 	for _, route := range satRoutes {
-		w.wantUnauthorized("a service's token", bearer(token), route.method, route.path, "{}")
+		w.wantUnauthorized("a service token", bearer(token), route.method, route.path, "{}")
 	}
 }
 

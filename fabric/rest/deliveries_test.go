@@ -65,8 +65,8 @@ func TestDeliveries(t *testing.T) {
 	w.wantDelivered(boss, path, older.ID, subscriber)
 }
 
-// wantDelivered fails the test unless one of the deliveries contains what the API shows of a
-// resource.
+// wantDelivered fails the test unless the delivery with the given id contains what the API shows of
+// a resource.
 func (w *world) wantDelivered(auth authorization, deliveries, id, resource string) {
 	w.t.Helper()
 	path := deliveries + "/" + id

@@ -13,7 +13,7 @@ import (
 )
 
 // factorsOf adds a passkey, an authenticator app and recovery codes to a subscriber. It returns
-// the secrets that no response may contain.
+// the secrets and words that no response may contain.
 func (w *world) factorsOf(id string) (secrets []string) {
 	w.t.Helper()
 	ctx := w.t.Context()

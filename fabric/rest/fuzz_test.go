@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzBodies sends arbitrary bodies to every route that reads a body. No response may be a 5xx, and
+// FuzzBodies sends arbitrary bodies to routes that read a body. No response may be a 5xx, and
 // credentials of one project must change nothing in another project.
 func FuzzBodies(f *testing.F) {
 	seeds := []string{
@@ -38,8 +38,8 @@ func FuzzBodies(f *testing.F) {
 		}
 	}
 
-	// A hostile request may cost at most 50 ms and 5 MiB. The test's check of the response is part
-	// of this cost.
+	// A hostile request may cost at most 50 ms and 5 MiB, and a little more for each byte. The test's
+	// check of the response is part of this cost.
 	bound := fuzzcost.Bound{
 		CPU:        50 * time.Millisecond,
 		CPUPerByte: 100 * time.Nanosecond,

@@ -154,7 +154,7 @@ func TestInvite(t *testing.T) {
 }
 
 // TestGuestBySubscriber shows that a subscriber can issue guest tokens for the addresses that it
-// can reach. Holders of other fabric tokens cannot issue guest tokens.
+// can reach. Holders of guest tokens, invites and refresh tokens cannot issue guest tokens.
 func TestGuestBySubscriber(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)

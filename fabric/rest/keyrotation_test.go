@@ -123,7 +123,7 @@ func TestEndOldSecret(t *testing.T) {
 
 	rotated := as[keyBody](t, w.call(old, "POST", keyPath+"/"+k.ID+"/rotate", ""))
 	present := w.withKey(rotated.Token)
-	w.wants(old, http.StatusOK, "the old secret") // every node now remembers that it is valid
+	w.wants(old, http.StatusOK, "the old secret") // the old secret is now cached
 	r := w.call(old, "DELETE", path, "")
 	r.wantStatus(t, "ending the old secret", http.StatusNoContent)
 	w.wants(old, http.StatusUnauthorized, "the old secret after its end")

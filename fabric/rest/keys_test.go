@@ -47,8 +47,7 @@ func (w *world) wantExpiry(key keyBody, want, what string) {
 	}
 }
 
-// settle waits until the uses of keys are recorded, which happens in the background, one per key at
-// a time.
+// settle waits until the uses of keys are recorded, which happens in the background.
 func (w *world) settle() {
 	w.t.Helper()
 	if err := w.fabric.APIKeys.Settle(w.t.Context()); err != nil {
@@ -162,7 +161,7 @@ func TestKeyRefusals(t *testing.T) {
 			`{"name":"x","permissions":["calling"],"subproject_id":"` + w.other.ID + `"}`,
 			"subproject_id:invalid_parameter",
 		},
-		// The next key would have more than the caller's own scopes.
+		// A key cannot have scopes that its creator does not have.
 		{`{"name":"x","permissions":["calling","video","fax"]}`, "permissions:invalid_parameter"},
 	}
 

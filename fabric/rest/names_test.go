@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// spoofs are names that look like other names.
+// spoofs are names that are deceptive or too long.
 var spoofs = []string{
 	"../x", `..\\x`, "/private/x", "x/../../y", "%2e%2e", "%2E%2e%2f",
 	"ad\u200da", "ad\u200ba", "ada\ufeff", "\u202eevil", "ada\u2066x", "ada\u3164",
@@ -21,7 +21,7 @@ var spoofs = []string{
 	strings.Repeat("long ", 2048),
 }
 
-// TestSpoofedNames shows that deceptive names are refused in every request with a name, and that
+// TestSpoofedNames shows that deceptive names are refused in requests that set a name, and that
 // the error identifies the parameter.
 func TestSpoofedNames(t *testing.T) {
 	w := newWorld(t)

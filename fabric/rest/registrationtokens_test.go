@@ -25,7 +25,7 @@ type registrationTokenBody struct {
 }
 
 // TestRegistrationTokens shows that an initial access token is created, listed without its secret,
-// and revoked. Another project cannot revoke it.
+// and revoked.
 func TestRegistrationTokens(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
@@ -114,7 +114,7 @@ func TestRegistrationTokenRights(t *testing.T) {
 }
 
 // TestProjectClientRegistration shows that a key with Management can change who may register
-// clients. Clients show how they were registered.
+// clients.
 func TestProjectClientRegistration(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()

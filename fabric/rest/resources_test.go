@@ -66,7 +66,8 @@ func encode(t *testing.T, v any) string {
 }
 
 // make creates a resource and returns its id. It sends a request. For kinds that only the operator
-// can create, it instead calls the same function as the operator's command.
+// can create, the request must be refused, and make calls the same function as the operator's
+// command.
 func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	t.Helper()
 	doc := document(t, k, name)

@@ -17,7 +17,7 @@ type family struct {
 	Revoked     bool    `json:"revoked"`
 }
 
-// families lists the refresh tokens of a subscriber that were used.
+// families lists the used refresh tokens of a subscriber.
 func (w *world) families(id string) []family {
 	w.t.Helper()
 	return as[listed[family]](w.t, w.call(w.basic(), "GET", subscribers+"/"+id+"/tokens", "")).Data

@@ -93,7 +93,7 @@ func TestRotateSigningKey(t *testing.T) {
 }
 
 // TestSigningKeyOfFuture shows that a node whose clock is behind signs with the key that another
-// node has just created. The webhook has only this key.
+// node has just created. The project has only this key.
 func TestSigningKeyOfFuture(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()

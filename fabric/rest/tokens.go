@@ -51,7 +51,8 @@ func (in subscriberTokenRequest) input() fabric.SubscriberTokenInput {
 	}
 }
 
-// seconds is a Unix time, sent as a number or, in forms, as a string of digits.
+// seconds is a number of seconds, such as a Unix time. It is sent as a number or, in forms, as a
+// string of digits.
 type seconds int64
 
 // UnmarshalJSON reads 1700000000 or "1700000000".

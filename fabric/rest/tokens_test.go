@@ -336,5 +336,5 @@ func TestOneReferenceInTwoProjects(t *testing.T) {
 	if one.SubscriberID == two.SubscriberID {
 		t.Fatal("two projects share a subscriber")
 	}
-	w.address(one.Token) // the refused password changed nothing
+	w.address(one.Token) // the other project's password changed nothing
 }

@@ -55,7 +55,7 @@ type world struct {
 
 	mu    sync.Mutex
 	ahead time.Duration
-	ended map[string]bool // sids of logins that have ended
+	ended map[string]bool // sids of logins that have ended, and clients whose consent was revoked
 }
 
 // embedLimit is the number of tokens that an embed key issues per minute in these tests.
