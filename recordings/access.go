@@ -144,7 +144,7 @@ func (l *accessLog) take() map[accessKey]*Access {
 	return taken
 }
 
-// restore adds accesses that could not be written to the pending accesses.
+// restore makes accesses pending again after they could not be written.
 func (l *accessLog) restore(taken map[accessKey]*Access) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +173,7 @@ func networkOf(address string) string {
 // FlushAccesses writes the pending accesses. If it fails, it keeps them. Call it every few seconds,
 // and before the process ends.
 func (r *Recordings) FlushAccesses(ctx context.Context) error {
-	r.accesses.writing.Lock() // wait for another call, because the caller may read what it writes
+	r.accesses.writing.Lock() // wait for another call, because the caller may read what that call writes
 	defer r.accesses.writing.Unlock()
 	taken := r.accesses.take()
 	if len(taken) == 0 {

@@ -73,8 +73,8 @@ func TestAccesses(t *testing.T) {
 	}
 }
 
-// TestAccessesOfStrangers shows that a client with many IPv6 addresses causes only one entry,
-// unless it has authenticated.
+// TestAccessesOfStrangers shows that a client with several IPv6 addresses in one network causes only
+// one entry, unless it has authenticated.
 func TestAccessesOfStrangers(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", recordings.MarkInput{})
@@ -126,7 +126,7 @@ func TestAccessesWithoutDatabase(t *testing.T) {
 	}
 }
 
-// A writingStore calls the function during while accesses are being written.
+// A writingStore calls its function during when accesses are about to be written.
 type writingStore struct {
 	recordings.Store
 	during func() error
@@ -139,7 +139,7 @@ func (s *writingStore) AddAccesses(ctx context.Context, all []recordings.Access)
 	return s.Store.AddAccesses(ctx, all)
 }
 
-// TestAccessesDuringWrite shows that media can be fetched while accesses are written, and that no
+// TestAccessesDuringWrite shows that accesses can be noted while others are written, and that no
 // access is lost if writing fails.
 func TestAccessesDuringWrite(t *testing.T) {
 	var writing *writingStore

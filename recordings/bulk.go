@@ -15,7 +15,7 @@ const maxBulk = 10_000
 type Bulk struct {
 	Filter Filter
 	Delete bool      // delete the recordings; otherwise mark them
-	Mark   MarkInput // ignored if Delete is set
+	Mark   MarkInput // checked, but not applied, if Delete is set
 	DryRun bool      // only count
 	// Expect is the number of recordings that the caller expects to match, from a dry run. If a
 	// different number matches, nothing is changed. A negative number means no expectation.
@@ -30,9 +30,9 @@ type BulkResult struct {
 	Refused int64 // recordings that could not be changed, for example because of a hold
 }
 
-// Change applies a change to all recordings that match its filter. If more than 10,000 match, it
-// returns problem.Invalid and changes nothing. Each recording is changed separately, so an error or
-// the end of ctx leaves some recordings unchanged.
+// Change applies a change to all recordings that match its filter. If it would change more than
+// 10,000, it returns problem.Invalid and changes nothing. Each recording is changed separately, so an
+// error or the end of ctx leaves some recordings unchanged.
 func (r *Recordings) Change(ctx context.Context, b Bulk) (sum BulkResult, err error) {
 	if err := b.Mark.Check(); err != nil {
 		return sum, err

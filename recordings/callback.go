@@ -160,7 +160,7 @@ type DeliveryStore interface {
 	// letters.
 	ExpireCallbacks(ctx context.Context, before, now time.Time) error
 	// ForgetCallbacks deletes deliveries that succeeded before the first of the given times, and
-	// dead letters that ended before the second.
+	// dead letters that ended before the second. It also deletes receivers that are idle at now.
 	ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error
 }
 

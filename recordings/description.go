@@ -33,7 +33,8 @@ type Description struct {
 	Callback     Callback
 	Sid          string // the waiting recording to complete; "" means find it by call or conference
 
-	// The following fields are only for recorders in this process. Senders cannot set them.
+	// Subscribers, Channels, ErrorCode and Late are only for recorders in this process. Senders
+	// cannot set them.
 
 	Subscribers []string // more subscribers that own the recording
 	Channels    int      // channels of the later media; 0 means 1

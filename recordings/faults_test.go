@@ -56,7 +56,7 @@ func TestMeasuringNeverFails(t *testing.T) {
 	for name, fault := range faults {
 		var log strings.Builder
 		r := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		for range 10 { // more than the number of concurrent measurements
+		for range 10 { // more than most machines measure at the same time
 			m := r.measure(brokenDisk(fault), facts, "")
 			if m.parts != nil {
 				t.Errorf("%s: %d parts, want none", name, len(m.parts))

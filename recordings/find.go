@@ -24,7 +24,7 @@ func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, 
 	return r.c.Store.FindRecording(ctx, o, sid)
 }
 
-// isUUID reports whether id is a UUID in canonical form. Only such ids are passed to a store.
+// isUUID reports whether id is a UUID in canonical form. No row has any other id.
 func isUUID(id string) bool {
 	u, err := uuid.Parse(id)
 	return err == nil && u.String() == id

@@ -29,8 +29,9 @@ type Upload struct {
 	// Hints are the sender's names for the file, the best first. Each is a name, a path or a
 	// Content-Type. They are only needed for audio without a header.
 	Hints []string
-	// Own means that this deployment recorded the call. In this case, the quota does not apply,
-	// because the audio is already stored and would otherwise be kept as a spool forever.
+	// Own means that this deployment recorded the call. In this case, the quota and the upload rate
+	// do not apply, because the audio is already stored and would otherwise be kept as a spool
+	// forever.
 	Own bool
 	// Imported means that an operator's command imports the file. In this case, the upload rate,
 	// which protects the server from senders, does not apply.

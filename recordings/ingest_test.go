@@ -149,7 +149,7 @@ func TestIngestIdentity(t *testing.T) {
 		name          string
 		first, second recordings.Description
 		secondFile    string // the first upload sends file
-		same          bool   // the second upload is the first recording again
+		same          bool   // whether the second upload returns the first recording
 		files         int    // equal bytes are stored once
 	}{
 		{"no identity", none, none, file, false, 1},

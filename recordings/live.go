@@ -96,7 +96,8 @@ func (r *Recordings) checkStart(s Start) error {
 	)
 }
 
-// fit applies the parameters to the known facts about a call that this deployment carries.
+// fit checks the parameters against the known facts about a call that this deployment carries, and
+// completes both.
 func (s *Start) fit(call *Description) error {
 	onlyTrack, isMono := call.Track, call.Channels == 1
 	if onlyTrack != "" && s.Track != "" && s.Track != onlyTrack {
@@ -243,7 +244,7 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 
 // change applies a function to a waiting recording. If the recording was changed concurrently, the
 // function is applied again, to the new state. A retry means that another caller has succeeded, so
-// every caller eventually succeeds.
+// concurrent callers cannot block each other.
 func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Recording) error) (Recording, error) {
 	for {
 		old := rec.Updated

@@ -85,7 +85,7 @@ func (w *world) outline(t *testing.T, sid string) levels.Outline {
 	return outline
 }
 
-// TestOpusIsMeasured shows that Opus has levels and an outline, and that silence in it is absent.
+// TestOpusIsMeasured shows that Opus has levels and an outline.
 func TestOpusIsMeasured(t *testing.T) {
 	w := newWorld(t)
 	rec, _, err := w.ingest(t, "speech.ogg", recordings.Description{})

@@ -49,7 +49,7 @@ func cut(text string, n int) string {
 
 // Words returns the words by which a recording is found. They come from its file name, its
 // conference, and its parties, except for numbers, which are found by their digits. A capital
-// letter inside a word begins another word, so that "review" also finds "MonthlyReview".
+// letter after a lowercase letter begins another word, so that "review" also finds "MonthlyReview".
 func (m Metadata) Words() (words []string) {
 	texts := []string{m.Name, m.ConferenceSid}
 	for _, party := range []string{m.From, m.To} {

@@ -159,8 +159,8 @@ func (w *world) wantUnread(t *testing.T, want problem.Kind) {
 	}
 }
 
-// TestUploadRate shows that uploads of a project with a rate are counted. They are refused before
-// their bodies are read.
+// TestUploadRate shows that uploads of a project with a rate are counted, except imports. Uploads
+// above the rate are refused before their bodies are read.
 func TestUploadRate(t *testing.T) {
 	var counted []string
 	tooMany := problem.New(problem.RateLimited, "rate_limit_exceeded", "too many requests")

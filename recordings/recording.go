@@ -28,7 +28,7 @@ type Recording struct {
 	Repairs    []string // faults found in the header, one sentence each
 	Price      int64    // in millionths of a dollar, fixed at ingest
 
-	Levels *levels.Facts // nil if the audio could not be measured
+	Levels *levels.Facts // nil if the audio was not measured
 
 	Live
 	Marks

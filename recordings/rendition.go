@@ -101,8 +101,8 @@ func countOf(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// convert replaces n.Content, which is the original file, with its conversion. The result can be
-// read until ctx is done.
+// convert replaces n.Content, which is the original file, with its conversion, unless the original
+// already has the wanted form. The conversion can be read until ctx is done.
 func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error {
 	file, ok := n.Content.(io.ReaderAt)
 	if !ok {

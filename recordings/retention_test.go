@@ -90,7 +90,7 @@ func TestRetention(t *testing.T) {
 type stuckMedia struct {
 	recordings.Media
 	key   string
-	asked int // number of keys to remove
+	asked int // number of calls of Remove
 }
 
 var errStuck = errors.New("permission denied")

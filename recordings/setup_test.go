@@ -18,7 +18,7 @@ import (
 )
 
 // A world contains the rules, a real database and a real directory. It has one project and a clock
-// that does not move.
+// that only tests advance.
 type world struct {
 	*recordings.Recordings
 	store   *store.Store

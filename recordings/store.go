@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A Store holds the rows. Its methods are atomic and safe for concurrent use. If a method sets a
-// status that the recording's callback wants, it also queues a delivery.
+// A Store holds the rows. Its methods are safe for concurrent use, and change each recording
+// atomically. If a method sets a status that the recording's callback wants, it also queues a delivery.
 type Store interface {
 	// AddRecording inserts a recording, or completes the announced recording that is waiting for
 	// this media. The recording gets the MediaKey of a.Twin if the twin is not deleted. If the
@@ -26,8 +26,8 @@ type Store interface {
 	// media.
 	AwaitsMedia(ctx context.Context, projectID string, m Metadata) (bool, error)
 	// GiveUpRecordings marks waiting recordings as Absent if their deadline was before until. A
-	// recording of a call or conference that this installation carries waits at least until the
-	// given time after its end.
+	// recording of a call or conference that this installation carries waits for at least wait after
+	// the end of the call or conference, but not forever if this end is never recorded.
 	GiveUpRecordings(ctx context.Context, until time.Time, wait time.Duration) error
 
 	// FindRecording returns one of the owner's recordings. If the recording is unknown or deleted,

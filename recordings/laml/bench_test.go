@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkWAV fetches a recording over a connection, including the lookup of its row.
+// BenchmarkWAV fetches a recording over a connection.
 func BenchmarkWAV(b *testing.B) {
 	for _, bm := range []struct{ name, method, ranges string }{
 		{"whole", "GET", ""},

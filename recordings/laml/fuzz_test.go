@@ -95,7 +95,7 @@ func FuzzSid(f *testing.F) {
 	})
 }
 
-// FuzzListQuery parses the query of a list. Links to pages of the list must have the same filters.
+// FuzzListQuery parses the query of a list. A link to the requested page must lead to the same page.
 func FuzzListQuery(f *testing.F) {
 	for _, query := range []string{
 		"PageSize=5&Page=1&PageToken=PA0199a000-0000-7000-8000-000000000000", "DateCreated%3C=2026-11-20&Flag=clipped",

@@ -63,8 +63,8 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	rec, added, err := a.recordings.Ingest(r.Context(), upload)
-	// The error's message contains the digest of the earlier file, which the ingest key may not
-	// read.
+	// The error's message contains the digest of the earlier file, which holders of an ingest key
+	// may not learn.
 	if errors.Is(err, problem.Conflict) {
 		return problem.New(problem.Conflict, "conflict", "Idempotency-Key was used before for a different file")
 	}

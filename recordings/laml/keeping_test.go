@@ -78,7 +78,7 @@ func TestAccessLog(t *testing.T) {
 }
 
 // TestAccessByOperator shows that an access by an operator who is signed in to the dashboard names the
-// operator, also for media that need no credentials. Nobody else can make an access name an operator.
+// operator, even for media that needs no credentials. Nobody else can make an access name an operator.
 func TestAccessByOperator(t *testing.T) {
 	for _, auth := range []recordings.MediaAuth{recordings.Public, recordings.Signed, recordings.Basic} {
 		s := newServer(t, signing(t))

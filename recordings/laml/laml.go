@@ -43,8 +43,8 @@ type Config struct {
 
 	PublicURL string // prefix of each media_url; if "", URLs are paths
 
-	// Encoders limits how many pieces of MP3 are encoded, and how many outlines are drawn, at the
-	// same time. 0 means one per CPU.
+	// Encoders limits how many pieces of media are converted and outlines are drawn at the same
+	// time. 0 means one per CPU.
 	Encoders int
 
 	// Offload returns the header that makes the reverse proxy send the file with this MediaKey. If

@@ -70,8 +70,8 @@ func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	}
 }
 
-// url returns a link to path. If links are signed, url signs the link for format f. If the link
-// cannot be signed, url returns nil.
+// url returns a link to path. If links are signed, url signs the link for format f, and sets its
+// expiry in m. If the link cannot be signed, url returns nil.
 func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, path string) *string {
 	link := u.public + path
 	if u.sign != nil {

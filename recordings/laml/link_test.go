@@ -201,7 +201,7 @@ func TestSignedLinks(t *testing.T) {
 	s.wantGet(t, "the expired link", wav, 403)
 }
 
-// flip changes one character in the middle of text.
+// flip changes one character near the end of text, and escapes the result for a query.
 func flip(text string) string {
 	b := []byte(text)
 	i := len(b) - 10

@@ -75,7 +75,7 @@ func TestChannels(t *testing.T) {
 	wantError(t, "the original as MP3", s.do(t, "GET", both+".mp3?Original=true"), 400, 10000)
 }
 
-// TestViews shows that a file that is not PCM, or has a wrong header, is served as PCM with a
+// TestViews shows that a file that is not 16-bit PCM, or has a wrong header, is served as PCM with a
 // correct header. If the original is requested, the file is served unchanged.
 func TestViews(t *testing.T) {
 	s := newServer(t)
@@ -199,8 +199,8 @@ func TestMP3sHaveDifferentETags(t *testing.T) {
 var vorbis = slices.Concat([]byte("OggS\x00\x02\x40\x1f\x00\x00\x00\x00\x00\x00one!"), make([]byte, 8),
 	[]byte("\x01\x1e\x01vorbis\x00\x00\x00\x00\x01\x40\x1f\x00\x00"), make([]byte, 14))
 
-// TestOriginalsAreServed shows that files that cannot be converted are served unchanged. Requests
-// for other forms are refused, with the reason.
+// TestOriginalsAreServed shows that originals are served unchanged. If a file cannot be converted,
+// requests for other forms are refused.
 func TestOriginalsAreServed(t *testing.T) {
 	s := newServer(t)
 	tests := []struct {

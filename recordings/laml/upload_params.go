@@ -16,7 +16,7 @@ type description = recordings.Description
 
 // A parameter is a value that a sender can give with an upload. It is in the query or the form
 // under its name, or in one of the headers. From the third on, the headers of a parameter are those
-// that rtpengine's recording daemon sends (notify-uri).
+// that rtpengine's recording daemon sends (notify-uri), as are the headers of the path.
 type parameter struct {
 	name    string
 	headers []string

@@ -144,8 +144,8 @@ func TestLoudnessAtEveryRate(t *testing.T) {
 	}
 }
 
-// TestLoudnessGates runs the test cases of EBU Tech 3341 for integrated loudness: stereo sines, and
-// gates.
+// TestLoudnessGates runs the first five test cases of EBU Tech 3341 for integrated loudness: stereo
+// sines, and gates.
 func TestLoudnessGates(t *testing.T) {
 	type levelAt func(seconds float64) float64
 	constant := func(level float64) levelAt {

@@ -4,7 +4,7 @@ import "math"
 
 // These rules separate talk from noise, in dB and in slots of 20 ms. A leg begins to talk when it
 // is well above its noise for three slots. It continues while it is slightly above the noise.
-// Pauses shorter than 300 ms count as talk.
+// Pauses of up to 300 ms count as talk.
 const (
 	onAbove, offAbove   = 9.0, 5.0 // above the noise
 	onFrom, offFrom     = -50.0, -55.0

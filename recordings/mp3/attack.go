@@ -11,8 +11,8 @@ const (
 	partsPerThird = 3
 	granuleParts  = 3 * partsPerThird // 576 samples
 
-	// recentSamples is how far recent energies extend, as a number of samples per 1000 samples a
-	// second. This is 12 ms, so that the pulses of a voice are not attacks.
+	// recentSamples is how far back recent energies extend, in samples for each kHz of the sample
+	// rate. This is 12 ms, so that the pulses of a voice are not attacks.
 	recentSamples = 12
 
 	// filterDelay is the delay of the subbands in samples, measured at the middle of the window.

@@ -9,7 +9,7 @@ type bands struct {
 
 	// In a granule whose window is not normal, the second region of Huffman codes begins at a fixed
 	// line: at regionShort if the granule has short blocks, and otherwise at regionLong. At 8 kHz,
-	// all lines belong to the first region, because decoders disagree about this line.
+	// the encoder puts all lines into the first region, because decoders disagree about this line.
 	regionShort int
 	regionLong  int
 }

@@ -17,7 +17,7 @@ func (r *bitReader) peek() uint32 {
 	return uint32(binary.BigEndian.Uint64(r.buf[r.at>>3:]) << (r.at & 7) >> 32)
 }
 
-// take returns the next n bits, at most 32.
+// take returns the next n bits, at most 31.
 func (r *bitReader) take(n int) int {
 	v := r.peek() >> 1 >> (31 - n)
 	r.at += n

@@ -15,22 +15,22 @@ import (
 
 // encodings maps kinds of files to arguments of lame.
 var encodings = map[string]string{
-	"8 kHz, one channel":           "-b 16 -m m --resample 8",
-	"8 kHz, legs apart":            "-b 32 -m s --resample 8",
-	"8 kHz, lowest rate":           "-b 8 -m m --resample 8",
-	"11 kHz":                       "-b 32 -m j --resample 11.025",
-	"12 kHz":                       "-b 32 -m j --resample 12",
-	"16 kHz, variable":             "-V 4 -m j --resample 16",
-	"22 kHz":                       "-b 64 -m j --resample 22.05",
-	"24 kHz, lowest rate":          "-b 8 -m m --resample 24",
-	"32 kHz":                       "-b 96 -m j --resample 32",
-	"44 kHz, variable":             "-V 2 -m j --resample 44.1",
-	"44 kHz, middle and side":      "-b 128 -m f --resample 44.1",
-	"44 kHz, checksums":            "-b 128 -p -m j --resample 44.1",
-	"48 kHz, highest rate":         "-b 320 -m s",
-	"48 kHz, no tags":              "-b 96 -m j -t",
-	"48 kHz, a frame has all bits": "-b 128 --nores -m j",
-	"48 kHz, ID3":                  "-b 96 --tt title --add-id3v2",
+	"8 kHz, one channel":       "-b 16 -m m --resample 8",
+	"8 kHz, legs apart":        "-b 32 -m s --resample 8",
+	"8 kHz, lowest rate":       "-b 8 -m m --resample 8",
+	"11 kHz":                   "-b 32 -m j --resample 11.025",
+	"12 kHz":                   "-b 32 -m j --resample 12",
+	"16 kHz, variable":         "-V 4 -m j --resample 16",
+	"22 kHz":                   "-b 64 -m j --resample 22.05",
+	"24 kHz, lowest rate":      "-b 8 -m m --resample 24",
+	"32 kHz":                   "-b 96 -m j --resample 32",
+	"44 kHz, variable":         "-V 2 -m j --resample 44.1",
+	"44 kHz, middle and side":  "-b 128 -m f --resample 44.1",
+	"44 kHz, checksums":        "-b 128 -p -m j --resample 44.1",
+	"48 kHz, highest rate":     "-b 320 -m s",
+	"48 kHz, no tags":          "-b 96 -m j -t",
+	"48 kHz, no bit reservoir": "-b 128 --nores -m j",
+	"48 kHz, ID3":              "-b 96 --tt title --add-id3v2",
 }
 
 // TestJudgeOfDecoder compares decoded samples with those of ffmpeg.

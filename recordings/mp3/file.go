@@ -93,8 +93,8 @@ func (f *File) Channels() int { return f.scan.first.channels }
 // Frames returns the number of samples of each channel.
 func (f *File) Frames() int64 { return f.frames }
 
-// Index returns the positions of the segments in the file, for a later [Open]. The result is at
-// most 512 KiB long.
+// Index returns the positions of the segments in the file, for a later [Open]. The result is at most
+// about 512 KiB long.
 func (f *File) Index() []byte { return f.index.marshal(f.scan.size) }
 
 // ReadFrames implements [Source].

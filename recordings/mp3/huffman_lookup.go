@@ -107,7 +107,7 @@ var decoding = sync.OnceValue(func() *tables {
 	return t
 })
 
-// cubeRoot returns the cube root of x, which is the same on all machines.
+// cubeRoot returns the cube root of x. The result is the same on all machines.
 func cubeRoot(x float64) float64 {
 	if x == 0 {
 		return 0

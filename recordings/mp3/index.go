@@ -15,7 +15,7 @@ type index struct {
 }
 
 const (
-	// maxMarks limits an index to 512 KiB.
+	// maxMarks limits the marks of an index to 512 KiB.
 	maxMarks = 64 << 10
 	// maxSpan is the maximum number of bytes between two marks, or after the last mark. No read has
 	// to read more bytes than this.

@@ -162,8 +162,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// FuzzStream encodes arbitrary samples. Nothing may panic, each frame must fit, and reading any
-// range must give the same bytes as reading the whole stream.
+// FuzzStream encodes arbitrary samples. Nothing may panic, each frame must fit, and reading the
+// second half must give the same bytes as reading the whole stream.
 func FuzzStream(f *testing.F) {
 	square := bytes.Repeat([]byte{0xff, 0x7f, 0xff, 0x7f, 0, 0x80, 0, 0x80}, 2000)
 	f.Add(0, 1, []byte{})

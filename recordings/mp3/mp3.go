@@ -27,7 +27,7 @@ const Version = "4"
 
 // A Source is audio as 16-bit samples. Its length is known, and it can be read from any position. A
 // frame of a Source is one sample of each channel. ReadFrames fills dst with interleaved frames,
-// beginning with the frame number in at. It returns the number of frames that it filled, or io.EOF
+// beginning with the frame number in at. It returns the number of frames that it filled, and io.EOF
 // at the end. The samples of a frame never depend on what was read before.
 type Source interface {
 	Rate() int

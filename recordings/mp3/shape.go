@@ -86,8 +86,8 @@ func factorLimit(b, wide int) float32 {
 	return 7
 }
 
-// shareWindows sets the gains of the windows of short blocks, in steps of 12 dB, and subtracts
-// these gains from the levels.
+// shareWindows sets the gains of the windows of short blocks, in steps of 12 dB. It raises the levels
+// by these gains, so that the scale factors need to contain only the rest.
 func (g *granule) shareWindows(levels *[39]float32, top float32) {
 	for w := range 3 {
 		most := float32(math.Inf(-1))

@@ -74,9 +74,9 @@ func (s *Stream) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read encodes only as many frames as fit into p. The first Read after a Seek returns at most one
-// frame, so that its caller does not wait for more. Each later Read may return twice as many frames
-// as the previous Read.
+// Read encodes only as many frames as fit into p. The first Read after a Seek to another position
+// returns at most one frame, so that its caller does not wait for more. Each later Read may return
+// twice as many frames as the previous Read.
 func (s *Stream) Read(p []byte) (n int, err error) {
 	if s.pos >= s.size {
 		return 0, io.EOF

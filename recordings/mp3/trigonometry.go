@@ -2,8 +2,9 @@ package mp3
 
 import "math"
 
-// The functions in this file compute constants for tables. They use only sums and rounded products,
-// because the last bit of results from package math may differ between architectures.
+// The functions in this file compute constants for tables. They use only operations with the same
+// result on all machines. The last bit of the results of most functions in package math may differ
+// between architectures.
 
 // cosPi returns cos(π·n/d), for d > 0.
 func cosPi(n, d int) float64 {

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzOpen checks that no file takes much time or memory, and that reading a range of a file yields
-// the same samples as reading the whole file.
+// FuzzOpen checks that no file takes much time or memory, and that reading frames again yields the
+// same samples.
 func FuzzOpen(f *testing.F) {
 	file := corpus(f, "speech.ogg")
 	packets := packetsOf(f, file)

@@ -22,7 +22,7 @@ type mark struct {
 }
 
 const (
-	// maxMarks limits an index to 512 KiB. Up to 36 hours of audio have a mark for each segment.
+	// maxMarks limits the marks of an index to 512 KiB. Up to 36 hours of audio have a mark for each segment.
 	maxMarks = 32 << 10
 	// maxBack is how many bytes a mark may go back to reach a page that begins with a whole packet.
 	maxBack = 1 << 20

@@ -176,7 +176,7 @@ func TestLostPages(t *testing.T) {
 	}
 }
 
-// TestBrokenPackets shows that packets that cannot be decoded are silent and keep their length.
+// TestBrokenPackets shows that packets that cannot be decoded keep their length.
 func TestBrokenPackets(t *testing.T) {
 	packets := packetsOf(t, corpus(t, "speech.ogg"))
 	random := rand.New(rand.NewPCG(3, 4))

@@ -93,7 +93,7 @@ func packetsOf(t testing.TB, b []byte) (packets [][]byte) {
 type muxer struct {
 	file     bytes.Buffer
 	segments int   // maximum number of segments in a page
-	granule  int64 // position of the last packet
+	granule  int64 // position at the end of the last packet
 	laces    []byte
 	body     []byte
 	ends     bool // a packet ends in the current page

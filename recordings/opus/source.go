@@ -74,8 +74,8 @@ func (s *Source) Channels() int { return s.head.channels }
 // Frames returns the number of frames.
 func (s *Source) Frames() int64 { return s.index.frames(s.head) }
 
-// Index returns the positions of the segments in the file, for a later [Open]. The result
-// is at most 512 KiB long.
+// Index returns the positions of the segments in the file, for a later [Open]. The result is at most
+// about 512 KiB long.
 func (s *Source) Index() []byte { return s.index.marshal(s.size) }
 
 // ReadFrames fills dst with interleaved frames, beginning with frame at. It returns the number of

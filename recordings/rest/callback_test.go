@@ -35,7 +35,7 @@ func (s *server) listCallbacks(t *testing.T, query string) (list callbackList) {
 	return list
 }
 
-// settle ends the attempt of every due delivery with a result.
+// settle ends the attempt of every due delivery with a result, and returns their number.
 func (s *server) settle(t *testing.T, state deliver.State, status int) (n int) {
 	t.Helper()
 	queue, now := s.store.CallbackQueue(), s.now.Add(time.Second)

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/recordings/rest"
 )
 
-// send sends a JSON body as the owner of the project.
+// send sends a JSON body with a key of the project.
 func (s *server) send(t *testing.T, method, path, body, key string) (status int, answer string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+rest.Prefix+path, strings.NewReader(body))

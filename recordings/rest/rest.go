@@ -1,5 +1,6 @@
 // Package rest serves recordings under /api/relay/rest in the format of the vendor's native API. It
-// lists, shows, marks and deletes recordings. It also serves the deliveries to status callbacks.
+// lists, shows, marks and deletes recordings. It also serves the deliveries to status callbacks, the
+// retention rules, and reports of accesses and usage.
 //
 // Package recordings defines the rules. The permissions are the same as in LaML, and only the
 // format is different.
@@ -99,8 +100,8 @@ func (a *API) wrongMethod(allowed string) web.Handler {
 	}
 }
 
-// changing returns a handler that calls h unless the caller is a subscriber. Subscribers may not
-// change recordings.
+// changing returns a handler that calls h unless the caller is a subscriber. Subscribers may only
+// read recordings.
 func changing(h ownedHandler) ownedHandler {
 	return func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 		if err := o.MayChange(); err != nil {

@@ -3,7 +3,7 @@ package wav
 import "encoding/binary"
 
 // imaSteps contains the step sizes of IMA ADPCM. imaAdjust contains the change of the step index
-// for each codeword (IMA Digital Audio Focus, 1992).
+// for each codeword without its sign (IMA Digital Audio Focus, 1992).
 var (
 	imaSteps = [89]int32{
 		7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 19, 21, 23, 25, 28, 31, 34, 37, 41, 45, 50, 55, 60, 66, 73, 80,

@@ -24,7 +24,7 @@ type parser struct {
 	riffSize int64 // size of the file according to its header
 	dataSize int64 // size of the audio according to ds64, or -1
 	fact     int64 // number of frames according to the chunk "fact"
-	streamed bool  // the header lacks the size of the audio, which was written as a stream
+	streamed bool  // the header does not give the actual size of the audio
 	common   bool  // the file is RIFF, without an EXTENSIBLE format
 	visited  int
 	buf      [64]byte
@@ -238,8 +238,8 @@ func (p *parser) onlyChunks(offset int64) (bool, error) {
 	return end >= p.size, err
 }
 
-// afterData checks the rest of the file after the audio. If the rest does not consist of whole
-// chunks, or the size in the RIFF header is wrong, afterData records a repair.
+// afterData checks the rest of the file after the audio. If the rest has another data chunk or does
+// not consist of whole chunks, or the size in the RIFF header is wrong, afterData records a repair.
 func (p *parser) afterData() error {
 	audio := chunk{id: "data", offset: p.facts.Offset, size: p.facts.Length}
 	last := audio

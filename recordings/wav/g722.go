@@ -1,7 +1,7 @@
 package wav
 
-// These are the tables of ITU-T G.722: the levels of the quantizers with 6, 4 and 2 bits, and the
-// changes of the step's logarithm by codeword.
+// These are the tables of ITU-T G.722: the levels of the quantizers with 6, 4 and 2 bits, the
+// changes of the step's logarithm by codeword, the inverse of the logarithm, and the filter.
 var (
 	g722Levels6 = [64]int32{
 		-136, -136, -136, -136, -24808, -21904, -19008, -16704, -14984, -13512, -12280, -11192, -10232, -9360,

@@ -46,8 +46,8 @@ var rawExtensions = map[string]rawFormat{
 	"r32":    {"pcm_s16le", 32000},
 }
 
-// rawTypes maps audio/ subtypes to formats. The rate is the default in RFC 3551, or 0 if the type
-// must contain a rate.
+// rawTypes maps audio/ subtypes to formats. The rate applies if the type contains none. It is 0 if
+// the type must contain a rate.
 var rawTypes = map[string]rawFormat{
 	"basic": {"mulaw", 8000},
 	"pcmu":  {"mulaw", 8000},

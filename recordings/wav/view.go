@@ -12,8 +12,8 @@ import (
 const viewFrames = 4096
 
 // A View is a WAV file of 16-bit PCM with the audio of a [Source]. Its header has 44 bytes, or is
-// an RF64 header if the size exceeds 32 bits. Reading allocates no memory. A View is not safe for
-// concurrent use.
+// an RF64 header if the size exceeds 32 bits. After the first read, reading allocates no memory. A
+// View is not safe for concurrent use.
 type View struct {
 	source     Source
 	header     []byte

@@ -3,9 +3,9 @@
 // PCM.
 //
 // It supports the formats that telephone systems write: PCM, float, G.711, GSM 6.10, IMA and MS
-// ADPCM in RIFF, RIFX, RF64 and BW64, and headerless G.711, G.722, GSM and PCM. Chunks may come in
-// any order. Headers may be unfinished because the writer streamed or crashed. A fault that has
-// only one possible meaning is repaired, and [Facts] lists the repair. Other faulty files are
+// ADPCM in RIFF, RIFX, RF64 and BW64, and headerless G.711, G.722, GSM and PCM. Additional chunks
+// may come anywhere. Headers may be unfinished because the writer streamed or crashed. A fault that
+// has only one possible meaning is repaired, and [Facts] lists the repair. Other faulty files are
 // rejected. The bytes in the file are never changed.
 //
 // A [Source] is the audio of any codec. Its length is known, and it can be read from any position.
