@@ -2,8 +2,8 @@ package audit
 
 import "slices"
 
-// sentences describes each action in words, including actions that are no longer written,
-// so that old events stay readable. Actions that can be refused have a second sentence.
+// sentences describes each action in words, including actions that are no longer written, so that
+// old events stay readable. Some actions have a second sentence, for when they are refused.
 var sentences = map[string]struct{ done, refused string }{
 	"api_key.created":             {"API key created", ""},
 	"api_key.old_secret_ended":    {"API key’s old secret revoked", ""},

@@ -161,7 +161,7 @@ const (
 	maxDetail = 16  // facts
 )
 
-// Clean shortens the strings of an event to their limits, replaces control characters, and keeps at
+// Clean shortens the texts of an event to their limits, replaces control characters, and keeps at
 // most maxDetail facts.
 func (e *Event) Clean() {
 	for _, text := range []*string{
