@@ -154,7 +154,7 @@ func (b *Bucket) Close() error {
 // Reserve is like [Dir.Reserve], for the disk of the spool directory.
 func (b *Bucket) Reserve(bytes int64) { b.reserved = bytes }
 
-// Probe checks that the bucket exists and can be read.
+// Probe checks that the store can be reached, and that the bucket exists.
 func (b *Bucket) Probe() error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()

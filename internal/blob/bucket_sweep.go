@@ -85,7 +85,7 @@ func (b *Bucket) confirmRemoved(ctx context.Context, inUse InUse) error {
 	return errors.Join(errs...)
 }
 
-// isOrphan reports whether the store has an object that no row owns.
+// isOrphan reports whether an object is in the store although no row owns it.
 func (b *Bucket) isOrphan(ctx context.Context, object string, inUse InUse) (bool, error) {
 	_, err := b.client.StatObject(ctx, b.name, object, minio.StatObjectOptions{})
 	if err = storeError(err); errors.Is(err, fs.ErrNotExist) {
