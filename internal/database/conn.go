@@ -86,8 +86,8 @@ func (c *conn) check(err error) error {
 }
 
 // verify returns a function that checks a server before it is used. Unless c.ReadOnly is set, the
-// server must accept writes. If c.Sync is Full, the server must write changes to disk before it
-// acknowledges them.
+// server must accept writes. If c.Sync is Full, the function makes the server write changes to disk
+// before it acknowledges them.
 func verify(c Config) pgconn.ValidateConnectFunc {
 	// Turn on synchronous commit if the role's default has turned it off, but keep stricter
 	// settings.

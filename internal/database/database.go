@@ -1,9 +1,9 @@
 // Package database opens SQLite and PostgreSQL databases behind one interface. Queries are written
 // once, in the SQL that both share.
 //
-// A query's context is checked before the query runs, not during it. The queries here take
-// microseconds, and watching a context would cost two goroutines per query. A change never stops in
-// the middle because its caller has gone away.
+// Outside a [Snapshot], a query's context is checked before the query runs, not during it. The
+// queries here take microseconds, and watching a context would cost two goroutines per query. A
+// change never stops in the middle because its caller has gone away.
 //
 // On PostgreSQL, changes are READ COMMITTED: of two changes to the same row, the second waits for
 // the first and then sees its result. If a change reads a row that another change may write, it

@@ -106,8 +106,8 @@ func writerOf(ctx context.Context, name string) (pid int) {
 	return pid
 }
 
-// lockedBy returns the id of the process that has a write lock on the byte at the given offset
-// (proc(5), /proc/locks), or 0.
+// lockedBy returns the id of the process that has a write lock on the byte of a file at the given
+// offset (proc(5), /proc/locks), or 0.
 func lockedBy(name string, offset int) (pid int) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -6,11 +6,12 @@ type memory struct {
 	v any
 
 	// These fields describe the current commit.
-	last     func(Tx) error // runs before the commit; nil if no change in it has remembered a value
-	recalled bool           // a change in it relies on a value that was remembered before it
+	last     func(Tx) error // runs before the commit; nil if no change has remembered a value
+	recalled bool           // a change relies on a value that was remembered before this commit
 }
 
-// recall returns the remembered value, and records if it was remembered before the current commit.
+// recall returns the remembered value. If the value was remembered before the current commit,
+// recall records that a change relies on it.
 func (m *memory) recall() any {
 	if m.v != nil && m.last == nil {
 		m.recalled = true

@@ -141,8 +141,8 @@ func readReportOnce(ctx context.Context, name string, c Config, access string) (
 
 // inBackground reports whether a file is checked while it is in use. This is the case for a file
 // whose check would delay the start noticeably, unless a migration is due. A migration must not
-// start before the whole file is checked: it would migrate damaged data, and replace an intact
-// backup with a damaged copy.
+// start before the check: it would migrate damaged data, and replace an intact backup with a
+// damaged copy.
 func (c Config) inBackground(r Report) bool {
 	const large = 16 << 20
 	return r.Size > cmp.Or(c.large, large) && r.Schema == c.Schema

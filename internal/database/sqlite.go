@@ -128,10 +128,10 @@ func fileURI(name, parameters string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
 }
 
-// Sizes of the page caches of a connection, in KiB. Allocated pages take twice this much memory.
-// Each of the eight readers has its own cache. This cache only needs to hold the inner pages of
-// indexes, because the kernel caches the file for all readers. Mapping the file would save a copy
-// per read, but then an I/O error would end the process.
+// Sizes of a connection's page cache, in KiB. Allocated pages take twice this much memory. Each of
+// the eight readers has its own cache. This cache only needs to hold the inner pages of indexes,
+// because the kernel caches the file for all readers. Mapping the file would save a copy per read,
+// but then an I/O error would end the process.
 const (
 	writerCache = 16000
 	readerCache = 2000
