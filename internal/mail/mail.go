@@ -7,9 +7,9 @@
 //
 // A [Post] takes due letters under a lease, which expires by itself. It passes them to a
 // [Transport]: an SMTP server or, on a developer's machine, the [Box]. A letter that is not
-// accepted is retried with growing delays for about a day, and then becomes a dead letter. Each
-// letter is sent at least once. Its Message-ID stays the same, so that mail systems recognize
-// duplicates.
+// accepted is retried with growing delays for about a day, and then becomes a dead letter. If it is
+// refused permanently, it becomes one immediately. Each letter is sent at least once. Its
+// Message-ID stays the same, so that mail systems recognize duplicates.
 package mail
 
 import (
