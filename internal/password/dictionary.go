@@ -196,8 +196,8 @@ func (s *search) try(low, high, depth int, next byte) {
 	}
 }
 
-// lower returns text in lower case. It keeps characters whose lower case has another length, so
-// that offsets stay the same.
+// lower returns text in lower case. It keeps characters whose lower case has a different length in
+// bytes, so that offsets stay the same.
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {
 		if l := unicode.ToLower(r); utf8.RuneLen(l) == utf8.RuneLen(r) {
