@@ -42,7 +42,8 @@ type Meter struct {
 	full map[Key]time.Time // when each key will have recovered all events
 }
 
-// metered is the maximum number of keys that a Meter keeps. When it has more, it deletes some.
+// metered is the maximum number of keys that a Meter keeps. Before it adds another one, it deletes
+// some.
 const metered = 50_000
 
 // Allow takes n events from a key's rate; see [Store.Allow].

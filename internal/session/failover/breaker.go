@@ -22,7 +22,7 @@ const (
 
 // A breaker records the health of the primary.
 type breaker struct {
-	failures     int // number of failures since began, which is at most one window ago
+	failures     int // number of failures in the window that started at began
 	bad          int // number of consecutive failed probes while the primary is in use
 	began        time.Time
 	opened       time.Time // when the breaker last opened

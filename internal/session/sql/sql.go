@@ -1,10 +1,10 @@
 // Package sql keeps sessions in a SQL database. It is the default [session.Store]. It uses
 // PostgreSQL, or a separate SQLite file. Entries survive a crash and a restart.
 //
-// Each operation is one statement, in the SQL that SQLite and PostgreSQL share, and the database
-// decides which of several concurrent callers succeeds. An expired entry is never returned, even
-// before it is deleted. Commits do not wait for the disk, so a power failure may lose the latest
-// logins in progress.
+// Each operation changes entries with a single statement, in the SQL that SQLite and PostgreSQL
+// share, and the database decides which of several concurrent callers succeeds. An expired entry is
+// never returned, even before it is deleted. Commits do not wait for the disk, so a power failure
+// may lose the latest logins in progress.
 package sql
 
 import (
