@@ -7,8 +7,8 @@
 // the disk. After such a crash, everything that was made before it counts as used. A mark in a file
 // shows whether the machine has crashed.
 //
-// A Log is a list of parts, each with a file. Each minute, a new part begins. A part is deleted when
-// all uses in it have expired.
+// A Log is a list of parts, each with a file. A new part begins at most once a minute. A part is
+// deleted when all uses in it have expired.
 package spent
 
 import (
