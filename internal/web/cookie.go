@@ -12,9 +12,9 @@ import (
 )
 
 // Cookies names cookies and sets their attributes. Over TLS, names begin with __Host- (RFC 6265bis,
-// section 4.1.3.2). Therefore, no other host or path can set these cookies, and browsers never send
-// them unencrypted. On loopback, Cookies does the same for browsers that accept Secure cookies
-// there. A cookie is read only under the name that Cookies would give it now.
+// section 4.1.3.2). Therefore, no other host can set these cookies, and browsers never send them
+// unencrypted. On loopback, Cookies does the same for browsers that accept Secure cookies there. A
+// cookie is read only under the name that Cookies would give it now.
 type Cookies struct {
 	PublicURL *url.URL // the URL that browsers use
 }

@@ -159,7 +159,7 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 	return body, nil
 }
 
-// firstRead is how much memory is allocated for a body before the first byte arrives.
+// firstRead is the most memory that is allocated for a body before the first byte arrives.
 const firstRead = 16 << 10
 
 // readAll reads a body. length is the length that the client has stated, or -1. readAll allocates
