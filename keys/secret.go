@@ -13,7 +13,7 @@ func (r *Ring) Derive(purpose string) [sha256.Size]byte {
 }
 
 // DeriveFirst is like Derive, but the secret stays the same when the master key is replaced. It is
-// for names that clients have stored, such as pairwise subjects. Someone who has stolen an earlier
+// for names that clients have stored, such as pairwise subjects. Someone who has stolen the first
 // master key knows the secret.
 func (r *Ring) DeriveFirst(purpose string) [sha256.Size]byte {
 	all := r.masters()
