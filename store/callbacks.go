@@ -27,17 +27,19 @@ var _ recordings.DeliveryStore = (*Callbacks)(nil)
 // a job.
 func (s *Callbacks) CallbackQueue() deliver.Queue { return s.queue() }
 
-func (s *Callbacks) queue() queue { return queue{s.core, callbackQueue} }
+func (s *Callbacks) queue() queue { return queue{s.core, callbackNames} }
 
-// Each receiver is an origin. If a host is down, all deliveries to it pause, whatever their paths.
-var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
+// callbackNames are the names of callbacks in the queries of a queue. Each receiver is an origin. If a
+// host is down, all deliveries to it pause, whatever their paths. Receivers are always active, and no
+// column describes the last attempt.
+var callbackNames = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
 	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
 	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields",
 	"{forget}", "")
 
-// callbacksOf is like callbackQueue, but its queries select the deliveries of a project instead of
-// a receiver.
-var callbacksOf = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id",
+// callbackProjectNames is like callbackNames, but queries select the deliveries of a project instead
+// of a receiver.
+var callbackProjectNames = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id",
 	"{forget}", "")
 
 var callbackTable = table[recordings.Delivery]{
@@ -120,7 +122,7 @@ func (s *Callbacks) RedeliverCallback(
 ) (d recordings.Delivery, err error) {
 	e := audit.Of("callback.redelivered", projectID, "callback", id)
 	err = s.change(ctx, e, func(t tx) error {
-		q := queue{s.core, callbacksOf}
+		q := queue{s.core, callbackProjectNames}
 		row := q.requeue(ctx, t, projectID, id, now, callbackTable.columns)
 		if d, err = callbackTable.scan(row); err != nil {
 			return err
@@ -145,7 +147,7 @@ func (s *Callbacks) RedeliverDeadCallbacks(
 	ctx context.Context, projectID string, now time.Time,
 ) (n int, err error) {
 	err = s.change(ctx, audit.Of("callbacks.redelivered", projectID, "project", projectID), func(t tx) error {
-		res, err := t.Exec(ctx, callbacksOf.Replace(requeued+` AND state = 'dead'`), projectID, micros(now))
+		res, err := t.Exec(ctx, callbackProjectNames.Replace(requeued+` AND state = 'dead'`), projectID, micros(now))
 		count, err := countChanged(res, err, "dead letters")
 		if err != nil {
 			return err
@@ -157,6 +159,7 @@ func (s *Callbacks) RedeliverDeadCallbacks(
 		}
 		t.event.Add("deliveries", strconv.Itoa(n))
 
+		// The deliveries that were just queued have this time.
 		addresses, err := gather(ctx, t, "listing receivers", scanID, `SELECT MIN(url) FROM callback_deliveries
 			WHERE project_id = $1 AND state = 'pending' AND queued = $2 GROUP BY receiver_id`, projectID, micros(now))
 		if err != nil {
@@ -177,12 +180,12 @@ func (s *Callbacks) ExpireCallbacks(ctx context.Context, before, now time.Time) 
 	return s.queue().expire(ctx, before, now)
 }
 
-// idle is how long a receiver is kept after the last delivery was queued for it.
-const idle = time.Hour
+// receiverIdle is how long a receiver is kept after the last delivery was queued for it.
+const receiverIdle = time.Hour
 
 // ForgetCallbacks deletes deliveries that succeeded before the first of the given times, and
 // deliveries that became dead letters before the second. It also deletes the receivers that have no
-// pending deliveries and for which nothing was queued in the last hour. A change that queues a
+// pending deliveries and for which nothing was queued during receiverIdle. A change that queues a
 // delivery also writes the receiver's row. If both changes happen concurrently, one therefore waits
 // for the other.
 func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error {
@@ -194,7 +197,7 @@ func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now ti
 	return s.once(ctx, audit.None("receivers without deliveries"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM callback_receivers WHERE used < $1 AND NOT EXISTS (
 			SELECT 1 FROM callback_deliveries d WHERE d.receiver_id = callback_receivers.id AND d.state = 'pending')`,
-			micros(now.Add(-idle)))
+			micros(now.Add(-receiverIdle)))
 		if err != nil {
 			return fmt.Errorf("deleting receivers of callbacks: %w", err)
 		}

@@ -26,6 +26,7 @@ var presenceTable = table[fabric.ReportedPresence]{
 
 // WantsPresence reports whether a project has a webhook for presence events.
 func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants bool, err error) {
+	// The column has a space before and after each event.
 	var n int
 	err = s.read().Row(ctx, `SELECT count(*) FROM webhooks WHERE project_id = $1 AND enabled = 1
 			AND (events = ' * ' OR events LIKE '% subscriber.online %' OR events LIKE '% subscriber.offline %')`,
@@ -60,8 +61,11 @@ func (s *Presence) ReportPresence(
 		if isForeignKey(err) {
 			return problem.NoSuch("subscriber")
 		}
-		if err = requireUnchanged(res, err, "presence"); err != nil || event == nil {
+		if err = requireUnchanged(res, err, "presence"); err != nil {
 			return err
+		}
+		if event == nil {
+			return nil
 		}
 		return t.queueEvent(ctx, *event)
 	})
@@ -83,6 +87,7 @@ func (s *Presence) DuePresences(
 	}
 
 	return resultOf(ctx, s.change, audit.None("a lease"), func(t tx) ([]fabric.ReportedPresence, error) {
+		// This changes nothing, but locks the row, so that other nodes wait until this change ends.
 		if err := t.Later(ctx, `UPDATE sequences SET value = value WHERE name = 'presences'`); err != nil {
 			return nil, fmt.Errorf("claiming presences: %w", err)
 		}

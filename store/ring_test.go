@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -20,31 +19,24 @@ func TestChangeRing(t *testing.T) { store.EachDatabase(t, testChangeRing) }
 
 func testChangeRing(t *testing.T, c store.Config) {
 	s, _ := fabricRows(t, c)
-	now := time.Now().UTC().Truncate(time.Microsecond)
-	key := func(kid string, state keys.State) keys.Record {
-		return keys.Record{Kid: kid, Use: keys.ES256, State: state, Sealed: "sealed", Created: now}
-	}
-	first := []keys.Record{key("a", keys.Current), key("b", keys.Next)}
-	if err := s.ChangeRing(t.Context(), nil, first); err != nil {
-		t.Fatal(err)
-	}
-
+	addKeys(t, s, ringKey("a", keys.Current), ringKey("b", keys.Next))
 	version := ringVersion(t, s)
 
-	retired := key("a", keys.Retired)
-	retired.Retired = now
-	activated := key("b", keys.Current)
-	activated.Activated = now
+	retired := ringKey("a", keys.Retired)
+	retired.Retired = ringTime
+	activated := ringKey("b", keys.Current)
+	activated.Activated = ringTime
 	step := []keys.Move{
 		{From: keys.Current, To: retired},
 		{From: keys.Next, To: activated},
 	}
+
 	var won atomic.Int64
-	var wg sync.WaitGroup
+	var nodes sync.WaitGroup
 	for i := range 50 {
-		next := key(fmt.Sprintf("c%d", i), keys.Next)
-		wg.Go(func() {
-			err := s.ChangeRing(context.Background(), step, []keys.Record{next})
+		next := ringKey(fmt.Sprintf("c%d", i), keys.Next)
+		nodes.Go(func() {
+			err := s.ChangeRing(t.Context(), step, []keys.Record{next})
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -53,7 +45,7 @@ func testChangeRing(t *testing.T, c store.Config) {
 			}
 		})
 	}
-	wg.Wait()
+	nodes.Wait()
 
 	if n := won.Load(); n != 1 {
 		t.Errorf("%d of 50 took the step, want one", n)
@@ -74,30 +66,72 @@ func testChangeRing(t *testing.T, c store.Config) {
 	if got, want := ringVersion(t, s), version+1; got != want {
 		t.Errorf("RingVersion = %d, want %d: failed changes do not count", got, want)
 	}
+}
 
-	second := []keys.Record{key("d", keys.Current)}
-	if err := s.ChangeRing(t.Context(), nil, second); !errors.Is(err, problem.Conflict) {
-		t.Errorf("ChangeRing to a second current key = %v, want a conflict", err)
-	}
-	if err := s.SweepRing(t.Context(), now); err != nil {
-		t.Fatal(err)
-	}
-	if ring := ringKeys(t, s); len(ring) != 3 {
-		t.Errorf("SweepRing before the key was retired leaves %+v, want three keys", ring)
-	}
+// TestOneCurrentKey shows that a ring cannot get a second current key for the same use.
+func TestOneCurrentKey(t *testing.T) {
+	store.EachDatabase(t, func(t *testing.T, c store.Config) {
+		s, _ := fabricRows(t, c)
+		addKeys(t, s, ringKey("a", keys.Current))
 
-	if err := s.SweepRing(t.Context(), now.Add(time.Microsecond)); err != nil {
+		err := s.ChangeRing(t.Context(), nil, []keys.Record{ringKey("b", keys.Current)})
+		if !errors.Is(err, problem.Conflict) {
+			t.Errorf("ChangeRing = %v, want a conflict", err)
+		}
+		if ring := ringKeys(t, s); len(ring) != 1 {
+			t.Errorf("the ring is %+v, want one key", ring)
+		}
+	})
+}
+
+// TestSweepRing shows that a sweep deletes the keys that were retired before the given time, and that
+// it raises the version of the ring.
+func TestSweepRing(t *testing.T) {
+	store.EachDatabase(t, func(t *testing.T, c store.Config) {
+		s, _ := fabricRows(t, c)
+		retired, current := ringKey("a", keys.Retired), ringKey("b", keys.Current)
+		retired.Retired = ringTime
+		addKeys(t, s, retired, current)
+		version := ringVersion(t, s)
+
+		if err := s.SweepRing(t.Context(), ringTime); err != nil {
+			t.Fatal(err)
+		}
+		if ring := ringKeys(t, s); len(ring) != 2 {
+			t.Errorf("the sweep at the time of retirement leaves %+v, want both keys", ring)
+		}
+
+		if err := s.SweepRing(t.Context(), ringTime.Add(time.Microsecond)); err != nil {
+			t.Fatal(err)
+		}
+		ring := ringKeys(t, s)
+		if len(ring) != 1 || ring[0] != current {
+			t.Errorf("the sweep after the retirement leaves %+v, want only %+v", ring, current)
+		}
+		if got := ringVersion(t, s); got <= version {
+			t.Errorf("RingVersion = %d, want more than %d", got, version)
+		}
+	})
+}
+
+// ringTime is when the keys of these tests were created.
+var ringTime = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+
+func ringKey(kid string, state keys.State) keys.Record {
+	return keys.Record{
+		Kid:     kid,
+		Use:     keys.ES256,
+		State:   state,
+		Sealed:  "sealed",
+		Created: ringTime,
+	}
+}
+
+// addKeys adds keys to a ring.
+func addKeys(t *testing.T, s *store.Store, added ...keys.Record) {
+	t.Helper()
+	if err := s.ChangeRing(t.Context(), nil, added); err != nil {
 		t.Fatal(err)
-	}
-	ring = ringKeys(t, s)
-	if len(ring) != 2 {
-		t.Fatalf("SweepRing after the key was retired leaves %+v, want two keys", ring)
-	}
-	if ring[0] != activated {
-		t.Errorf("SweepRing leaves %+v first, want %+v", ring[0], activated)
-	}
-	if got := ringVersion(t, s); got <= version+1 {
-		t.Errorf("RingVersion = %d, want more than %d", got, version+1)
 	}
 }
 

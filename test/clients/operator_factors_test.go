@@ -27,15 +27,16 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})
 	p := s.NewProject(t)
-	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
+	home := "/dashboard/projects/" + p.ID
+	const password = "a loom of one's own"
 	b := ownTab(t)
 	key := b.authenticator()
-	home, secret := "/dashboard/projects/"+p.ID, "a loom of one's own"
 
+	// A new operator chooses a password, and must then add a factor.
+	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
 	b.do(goTo(link))
-	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
+	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", password)
 	b.arrive("/dashboard/enrol")
-
 	b.typeInto("passkey-name", "Laptop")
 	b.picture("operator-enrol")
 	b.click("passkey-submit")
@@ -44,49 +45,55 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.click("codes-kept")
 	b.arrive(home)
 
-	// The browser offers the passkey in the email field, and the authenticator accepts
-	// immediately.
+	// The sign-in page requests a passkey as soon as it is open. This request must not be open when
+	// the authenticator starts to respond, so leave the page first.
 	b.presence(key, false)
-	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
-	b.arrive("/dashboard/login")
-
-	// Leave the page, because its passkey request must not be open when the authenticator starts to
-	// respond.
+	b.signOut()
 	b.do(goTo("about:blank"))
+
+	// The browser offers the passkey in the email field, and the authenticator accepts immediately.
 	b.presence(key, true)
 	b.do(goTo(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
 	b.until("the passkey", "document.body.innerText.includes('Laptop')")
 	b.picture("operator-account")
 
+	// Without an answer in the email field, the passkey confirms the password.
 	b.presence(key, false)
-	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
-	b.arrive("/dashboard/login")
+	b.signOut()
 	b.picture("operator-login")
-	b.fill("login-submit", "username", "ann@example.com", "password", secret)
+	b.fill("login-submit", "username", "ann@example.com", "password", password)
 	b.arrive("/dashboard/factor")
 	b.picture("operator-factor")
 	b.presence(key, true)
 	b.click("passkey-submit")
 	b.arrive(home)
 
+	// It also confirms a sensitive step.
 	b.do(goTo(s.PublicURL + "/dashboard/confirm?next=/dashboard/account"))
 	b.picture("operator-confirm")
 	b.click("passkey-submit")
 	b.arrive("/dashboard/account")
 
+	// The same authenticator cannot be added twice.
 	b.click("add-passkey")
 	b.until("the form", "document.querySelector('#passkey-form:not([hidden])')")
 	b.picture("operator-passkey")
 	b.click("passkey-submit")
-	b.until("the passkey to be listed", "!document.getElementById('passkey-error').hidden")
+	b.until("an error", "!document.getElementById('passkey-error').hidden")
 
 	// A recovery code replaces a lost passkey.
 	b.do(goTo(s.PublicURL + "/dashboard/account"))
 	b.remove(key)
-	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
-	b.arrive("/dashboard/login")
-	b.fill("login-submit", "username", "ann@example.com", "password", secret)
+	b.signOut()
+	b.fill("login-submit", "username", "ann@example.com", "password", password)
 	b.arrive("/dashboard/factor")
 	b.fill("factor-submit", "code", codes[0])
 	b.arrive(home)
+}
+
+// signOut ends the session of the operator, which leads to the sign-in page.
+func (b tab) signOut() {
+	b.Helper()
+	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
+	b.arrive("/dashboard/login")
 }

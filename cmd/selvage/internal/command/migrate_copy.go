@@ -15,7 +15,7 @@ import (
 
 // copyView prints the result of a copy.
 var copyView = cli.View[backups.Copied]{
-	ID: func(r backups.Copied) string { return strconv.FormatInt(r.Rows, 10) },
+	ID: func(r backups.Copied) string { return strconv.FormatInt(r.Rows, 10) }, // -q prints the number of rows
 	JSON: func(r backups.Copied) any {
 		return struct {
 			Rows    int64        `json:"rows"`
@@ -37,9 +37,9 @@ var copyView = cli.View[backups.Copied]{
 const copyHelp = `Copy all rows to another database, and compare the two. Ids, keys, passwords, tokens and logins stay
 valid. The target needs the same master key and the same media.
 
-Servers may use the source during the copy; their later changes are not in it. Stop them and run the
-command again: it writes only what differs. It also continues a copy that was interrupted. The target
-must be empty, or a copy that no program has used.`
+Servers may use the source during the copy. To copy what they change in the meantime, stop them and run
+the command again. It then writes only what differs. It also continues a copy that was interrupted. The
+target must be empty, or an earlier copy that no server or command has used.`
 
 func (c *commands) copyCommand() *cobra.Command {
 	cmd := cli.Command("copy", "Copy all rows to another database, between SQLite and PostgreSQL", c.copyRows)
@@ -58,9 +58,11 @@ func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 
-	source, err := flagDatabase(cmd, "from", conf)
-	if err != nil {
-		return err
+	source := store.Config{URL: string(conf.Database), Dir: conf.Data}
+	if cmd.Flags().Changed("from") {
+		if source, err = flagDatabase(cmd, "from", conf); err != nil {
+			return err
+		}
 	}
 	target, err := flagDatabase(cmd, "to", conf)
 	if err != nil {
@@ -79,15 +81,11 @@ func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
 	return cli.Show(c.Env, copyView, copied)
 }
 
-// flagDatabase returns the database that --from or --to names. Without --from, it returns the
-// configured one.
+// flagDatabase returns the database whose URL is the value of a flag.
 func flagDatabase(cmd *cobra.Command, flag string, conf config.Config) (store.Config, error) {
 	text, err := cmd.Flags().GetString(flag)
 	if err != nil {
 		return store.Config{}, err
-	}
-	if text == "" && flag == "from" {
-		text = string(conf.Database)
 	}
 	var url config.DatabaseURL
 	if err := url.UnmarshalText([]byte(text)); err != nil {

@@ -10,25 +10,16 @@ import (
 	"time"
 )
 
-// lookUpHost limits how long a start waits for the lookup of the public URL's host.
-const lookUpHost = 2 * time.Second
-
-// MediaAddresses returns the addresses to which browsers send the media of calls. all is the first
-// of these that is not empty:
+// MediaAddresses returns the addresses to which browsers send the media of calls: the configured
+// ones, or else the one that the listener has, or else those of the public URL's host.
 //
-//   - the configured addresses,
-//   - the address of the listener,
-//   - the addresses of the public URL's host that belong to this machine.
-//
-// If the host is on loopback, MediaAddresses adds the machine's other addresses, because Firefox
-// sends no media to loopback. elsewhere holds the host's addresses that belong to other machines.
-// If all is empty, the server chooses among the addresses of this machine.
+// all holds the addresses of this machine. If it is empty, the server chooses among them. elsewhere
+// holds addresses of the public URL's host that belong to other machines.
 func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
-	host, _, _ := net.SplitHostPort(string(c.MediaListener()))
 	if len(c.MediaAddress) > 0 {
 		return c.MediaAddress, nil, nil
 	}
-	if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
+	if ip, ok := listenerAddress(c.MediaListener()); ok {
 		return []netip.Addr{ip}, nil, nil
 	}
 
@@ -36,16 +27,7 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the public URL: %w", err)
 	}
-
-	ctx, cancel := context.WithTimeout(ctx, lookUpHost)
-	defer cancel()
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
-	if err != nil {
-		return nil, nil, nil // DNS is unavailable: the server chooses
-	}
-
-	for _, ip := range found {
-		ip = ip.Unmap()
+	for _, ip := range resolve(ctx, u.Hostname()) {
 		if hasAddress(ip) {
 			all = append(all, ip)
 		} else {
@@ -53,10 +35,38 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 		}
 	}
 
+	// Firefox sends no media to loopback, and cannot use a link-local address without its interface.
 	if len(all) > 0 && !slices.ContainsFunc(all, netip.Addr.IsGlobalUnicast) {
 		all = append(all, globalAddresses()...)
 	}
 	return all, elsewhere, nil
+}
+
+// listenerAddress returns the address that a listener has, unless it listens on all addresses.
+func listenerAddress(l HostPort) (ip netip.Addr, ok bool) {
+	host, _, err := net.SplitHostPort(string(l))
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	ip, err = netip.ParseAddr(host)
+	return ip, err == nil && !ip.IsUnspecified()
+}
+
+// resolveTimeout limits how long the start of a server waits for DNS.
+const resolveTimeout = 2 * time.Second
+
+// resolve returns the addresses of a host, or none if DNS is unavailable.
+func resolve(ctx context.Context, host string) (all []netip.Addr) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil
+	}
+	for _, ip := range found {
+		all = append(all, ip.Unmap())
+	}
+	return all
 }
 
 // globalAddresses returns the addresses of this machine that are neither loopback nor link-local.
