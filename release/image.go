@@ -4,10 +4,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -18,16 +21,17 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// account is the user and group ID of the server in the image. Hosts normally have no account with
-// this ID.
-const account = 65532
-
 // image writes selvage_VERSION_oci.tar, an OCI image layout with an image for each architecture.
-// Each image contains only the binary, the root certificates that browsers trust, and an account.
+// The Containerfile in deploy/image describes the images.
 func (r release) image() error {
+	recipe, err := readRecipe(filepath.Join(r.root, "deploy/image/Containerfile"))
+	if err != nil {
+		return err
+	}
+
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range architectures {
-		img, err := r.imageOf(arch)
+		img, err := r.imageOf(arch, recipe)
 		if err != nil {
 			return err
 		}
@@ -53,8 +57,8 @@ func (r release) image() error {
 }
 
 // imageOf returns the image for an architecture. It has one layer.
-func (r release) imageOf(arch string) (v1.Image, error) {
-	files, err := r.layer(arch)
+func (r release) imageOf(arch string, recipe recipe) (v1.Image, error) {
+	files, err := r.layer(arch, recipe.copies)
 	if err != nil {
 		return nil, err
 	}
@@ -71,99 +75,107 @@ func (r release) imageOf(arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutate.ConfigFile(img, r.config(img, arch))
+	return mutate.ConfigFile(img, r.config(img, arch, recipe.config))
 }
 
-// config returns the image's configuration. The data directory is a volume. The server listens on
-// all addresses. Therefore it does not create a demo, which it does only on loopback.
-func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
-	config, err := img.ConfigFile()
+// config returns the image's configuration.
+func (r release) config(img v1.Image, arch string, config v1.Config) *v1.ConfigFile {
+	file, err := img.ConfigFile()
 	if err != nil {
 		panic(err) // the image is in memory
 	}
 
-	config = config.DeepCopy()
-	config.OS = "linux"
-	config.Architecture = arch
-	config.Created = v1.Time{Time: r.date}
-	config.Config = v1.Config{
-		User:       "65532:65532",
-		WorkingDir: "/data",
-		Entrypoint: []string{"/usr/bin/selvage"},
-		Cmd:        []string{"serve"},
-		Env: []string{
-			"PATH=/usr/bin",
-			"SELVAGE_DATA=/data",
-			"SELVAGE_LISTEN=0.0.0.0:8080",
-			"SELVAGE_LISTEN_OPS=0.0.0.0:9090",
-		},
-		ExposedPorts: map[string]struct{}{"8080/tcp": {}},
-		Volumes:      map[string]struct{}{"/data": {}},
-		Labels: map[string]string{
-			"org.opencontainers.image.title":    "selvage",
-			"org.opencontainers.image.version":  r.version,
-			"org.opencontainers.image.revision": r.commit,
-			"org.opencontainers.image.licenses": "Apache-2.0",
-			"org.opencontainers.image.source":   "https://github.com/selvage/selvage",
-		},
+	file = file.DeepCopy()
+	file.OS = "linux"
+	file.Architecture = arch
+	file.Created = v1.Time{Time: r.date}
+	file.Config = config
+	file.Config.Labels = map[string]string{
+		"org.opencontainers.image.title":    "selvage",
+		"org.opencontainers.image.version":  r.version,
+		"org.opencontainers.image.revision": r.commit,
+		"org.opencontainers.image.licenses": "Apache-2.0",
+		"org.opencontainers.image.source":   "https://github.com/selvage/selvage",
 	}
-	return config
+	return file
 }
 
 // layer returns the files of the image for arch as a tar archive.
-func (r release) layer(arch string) ([]byte, error) {
+func (r release) layer(arch string, copies []copied) ([]byte, error) {
 	binary, err := os.ReadFile(r.binary(arch))
 	if err != nil {
 		return nil, err
 	}
+	context := map[string][]byte{
+		"selvage":             binary,
+		"passwd":              []byte("selvage:x:65532:65532::/data:/usr/bin/selvage\n"),
+		"ca-certificates.crt": rootCertificates(),
+		"data":                nil,
+		"tmp":                 nil,
+	}
 
+	var b bytes.Buffer
+	layer := layer{Writer: tar.NewWriter(&b), date: r.date, has: make(map[string]bool)}
+	for _, c := range copies {
+		body, ok := context[c.from]
+		if !ok {
+			return nil, fmt.Errorf("the Containerfile copies %s, which a release does not have", c.from)
+		}
+		if err := layer.add(c, body); err != nil {
+			return nil, err
+		}
+	}
+	if err := layer.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// rootCertificates returns the root certificates that browsers trust, in PEM form.
+func rootCertificates() []byte {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil { // a PEM file cannot express constraints
 			_ = pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // into memory
 		}
 	}
+	return roots.Bytes()
+}
 
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, f := range []struct {
-		name  string
-		mode  int64
-		owner int
-		body  []byte
-	}{
-		{"data/", 0o700, account, nil},
-		{"etc/", 0o755, 0, nil},
-		{"etc/passwd", 0o644, 0, []byte("selvage:x:65532:65532::/data:/usr/bin/selvage\n")},
-		{"etc/ssl/", 0o755, 0, nil},
-		{"etc/ssl/certs/", 0o755, 0, nil},
-		{"etc/ssl/certs/ca-certificates.crt", 0o644, 0, roots.Bytes()},
-		{"tmp/", 0o1777, 0, nil},
-		{"usr/", 0o755, 0, nil},
-		{"usr/bin/", 0o755, 0, nil},
-		{"usr/bin/selvage", 0o755, 0, binary},
-	} {
-		h := &tar.Header{
-			Name:     f.name,
-			Mode:     f.mode,
-			Uid:      f.owner,
-			Gid:      f.owner,
-			Size:     int64(len(f.body)),
-			ModTime:  r.date,
-			Typeflag: tar.TypeReg,
-		}
-		if f.body == nil {
-			h.Typeflag = tar.TypeDir
-		}
+// A layer writes the files of an image.
+type layer struct {
+	*tar.Writer
+	date time.Time
+	has  map[string]bool // paths of the directories that were written
+}
 
-		if err := w.WriteHeader(h); err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(f.body); err != nil {
-			return nil, err
+// add writes a file, or a directory if body is nil, and the directories above it.
+func (l layer) add(c copied, body []byte) error {
+	if above := path.Dir(c.to); above != "." && !l.has[above] {
+		if err := l.add(copied{to: above, mode: 0o755}, nil); err != nil {
+			return err
 		}
 	}
-	return b.Bytes(), w.Close()
+
+	h := &tar.Header{
+		Name:     c.to,
+		Mode:     c.mode,
+		Uid:      c.owner,
+		Gid:      c.owner,
+		Size:     int64(len(body)),
+		ModTime:  l.date,
+		Typeflag: tar.TypeReg,
+	}
+	if body == nil {
+		h.Name += "/"
+		h.Typeflag = tar.TypeDir
+		l.has[c.to] = true
+	}
+	if err := l.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err := l.Write(body)
+	return err
 }
 
 // pack writes dir to file as a reproducible tar archive.
