@@ -60,6 +60,7 @@ func (r *recipe) add(command instructions.Command) error {
 	switch c := command.(type) {
 	case *instructions.CopyCommand:
 		return r.addCopy(c)
+
 	case *instructions.EnvCommand:
 		for _, variable := range c.Env {
 			r.config.Env = append(r.config.Env, variable.String())
@@ -68,6 +69,7 @@ func (r *recipe) add(command instructions.Command) error {
 		r.config.Volumes = setOf(c.Volumes, "")
 	case *instructions.ExposeCommand:
 		r.config.ExposedPorts = setOf(c.Ports, "/tcp")
+
 	case *instructions.WorkdirCommand:
 		r.config.WorkingDir = c.Path
 	case *instructions.UserCommand:

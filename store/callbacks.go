@@ -39,8 +39,8 @@ var callbackNames = strings.NewReplacer("{receivers}", "callback_receivers", "{o
 
 // callbackProjectNames is like callbackNames, but queries select the deliveries of a project instead
 // of a receiver.
-var callbackProjectNames = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id",
-	"{forget}", "")
+var callbackProjectNames = strings.NewReplacer("{deliveries}", "callback_deliveries",
+	"{receiver}", "project_id", "{job}", "id", "{forget}", "")
 
 var callbackTable = table[recordings.Delivery]{
 	name:  "callback_deliveries",
