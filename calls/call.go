@@ -12,21 +12,21 @@ import (
 )
 
 // A call connects a caller with the clients that the call reaches. In a room, it connects the
-// caller with the room. Only the call's mailbox reads and changes it, except for box, visible and
-// the fields marked as fixed.
+// caller with the room. Only the call's mailbox reads and changes it, except for box, visible,
+// controlsSaving, recordings and the fields marked as fixed.
 type call struct {
 	box        atomic.Pointer[mailbox] // a room's mailbox while the call is in it; see moveTo
-	calls      *Calls
-	id         string    // fixed: the caller leg's id
-	project    string    // fixed
-	session    string    // identifies this meeting; a move changes the id
-	roomID     string    // the id of the room or address; a move changes it
-	echo       bool      // never changes: whether callers hear themselves
-	inRoom     *room     // the room that the call is in; nil for other calls
-	moving     bool      // a room's mailbox will make the call a member
-	transfer   *transfer // the transfer in progress; nil without a transfer
-	script     *script   // the script that controls the call; nil without a script
-	transfers  int       // the number of transfers that the sides have begun
+	calls      *Calls                  // fixed
+	id         string                  // fixed: the id of the leg that dialed
+	project    string                  // fixed
+	session    string                  // identifies this meeting; a move changes the id
+	roomID     string                  // the id of the room or address; a move changes it
+	echo       bool                    // fixed: whether callers hear themselves
+	inRoom     *room                   // the room that the call is in; nil for other calls
+	moving     bool                    // a room's mailbox will make the call a member
+	transfer   *transfer               // the transfer in progress; nil without a transfer
+	script     *script                 // the script that controls the call; nil without a script
+	transfers  int                     // the number of transfers that the sides have begun
 	state      State
 	record     Record
 	legs       []*leg
@@ -134,9 +134,9 @@ func (k *call) trySetState(s State) error {
 	return k.save()
 }
 
-// saveAnswer writes the record of an answered call, because it could not be written before. The mailbox
-// waits for the database only if the database has just answered a query. If the first attempt has
-// succeeded and only its response was lost, saveAnswer does not repeat the webhook event.
+// saveAnswer writes the record of an answered call whose first write failed. The mailbox waits for
+// the database only if the database has just answered a query. If the first attempt has succeeded
+// and only its response was lost, saveAnswer does not repeat the webhook event.
 func saveAnswer(k *call) error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()

@@ -39,7 +39,7 @@ type Record struct {
 
 	Gateway      string    // the id of the SIP gateway that the call uses; "" for other calls
 	Payer        string    // the account that the call's costs count against; "" for other calls
-	Lines        int       // the number of lines of the gateway that the call uses
+	Lines        int       // the number of lines of the gateway that the call uses; 1 for other calls
 	OutboundFrom time.Time // when a transfer made the call use the gateway; zero for other calls
 	Refusal      string    // the rule that the call broke, such as expensive_range; "" for none
 
@@ -74,7 +74,7 @@ func (r Record) outboundSince() time.Time {
 	return r.OutboundFrom
 }
 
-// endNow returns the end of a call that is ending.
+// endNow returns the time to record as the end of a call that ends now.
 func (r Record) endNow() time.Time { return nowAfter(r.Created, r.Answered, r.Joined, r.OutboundFrom) }
 
 // nowAfter returns the present time. If the clock was set back, or the clock of another node is
@@ -145,13 +145,13 @@ type Store interface {
 	// EndCall is like SaveCall, for the end of a call. It reports whether it has written the end. It
 	// has not if the call had already ended.
 	EndCall(ctx context.Context, r Record) (written bool, err error)
-	// SaveOutbound is like SaveCall, for a call that starts to use a gateway. If the call
-	// already has a record, SaveOutbound writes only the gateway, the payer and the lines. In the
-	// same transaction, it calls admit with the usage so far. If admit returns an error, it writes
-	// nothing. Calls of a project are admitted one at a time, so each sees the usage of all earlier
-	// calls.
+	// SaveOutbound is like SaveCall, for a call that starts to use a gateway. If the call already
+	// has a record, SaveOutbound writes only the gateway, the payer, the lines and OutboundFrom. In
+	// the same transaction, it calls admit with the usage so far. If admit returns an error, it
+	// writes nothing. Calls of a project are admitted one at a time, so each sees the usage of all
+	// earlier calls.
 	SaveOutbound(ctx context.Context, r Record, admit func(Usage) error) error
-	// OutboundUsage returns the usage of the payer and the project of a call.
+	// OutboundUsage returns the usage of the payer, the project and the gateway of a call.
 	OutboundUsage(ctx context.Context, projectID, id string) (Usage, error)
 	// SaveRecorded writes only whether the call is being recorded, and its first recording. If the
 	// call has ended, nothing is written. If another node has taken the call over, SaveRecorded

@@ -82,7 +82,7 @@ type Calls struct {
 
 	mu       sync.Mutex
 	draining bool
-	calls    map[legKey]*call // calls by the caller's leg
+	calls    map[legKey]*call // calls by the leg that dialed
 	legs     map[legKey]*leg
 	accounts map[string]*activity // by the id of the account
 	projects map[string]int       // number of legs by project
@@ -130,12 +130,12 @@ func New(cfg Config) *Calls {
 }
 
 // Do executes a client's command. A command for a leg that the client does not hold, or no longer
-// holds, has no effect. Do then notifies the client that the leg has ended, but returns no error,
-// because SDKs would repeat the command.
+// holds, has no effect. Unless the command is Hangup, Do then notifies the client that the leg has
+// ended. It returns no error, because SDKs would repeat the command.
 //
-// Invite returns an error if the call cannot begin, such as problem.Invalid if the offer cannot be
-// answered, problem.RateLimited if a limit is exceeded, or problem.Unavailable if the server is
-// stopping.
+// For Invite, Do returns an error if the call cannot begin, such as problem.Invalid if the offer
+// cannot be answered, problem.RateLimited if a limit is exceeded, or problem.Unavailable if the
+// server is stopping.
 func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, error) {
 	if cmd.Op == Invite && cmd.Attach {
 		if err := c.takeOver(ctx, client, cmd.Leg); err != nil {
@@ -156,7 +156,7 @@ func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, erro
 	return r, err
 }
 
-// doHere executes a command for a leg that this node carries.
+// doHere executes a command for a leg that this node carries, or begins a call.
 func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, error) {
 	l := c.legOf(client, cmd.Leg)
 	switch {
@@ -285,7 +285,8 @@ func (c *Calls) carryOutRequests(ctx context.Context) {
 		c.log.Error("finding the requests to change calls", "error", err)
 	}
 
-	// Even with an error, carry out the requests that were found: the marks of some may be deleted.
+	// Even after an error, carry out the requests that were found: the store may not return them
+	// again.
 	for _, request := range requests {
 		k := c.find(request.ProjectID, request.CallID)
 		if k == nil {

@@ -2,11 +2,11 @@
 // may call whom, and sends each client its events.
 //
 // A call has one leg for each client that takes part. The first leg belongs to the caller. A call
-// to a subscriber rings all of the subscriber's online sockets, each as a separate leg. The first
-// leg to answer remains, and the others are notified. A call goes through these states:
+// to a subscriber rings the subscriber's online sockets and phones, each as a separate leg. The
+// first leg to answer remains, and the others are notified. A call goes through these states:
 //
 //	created → ringing → answered → ended
-//	        ↘ answered (echo)
+//	        ↘ answered (echo, room or script)
 //
 // It may end in any state, with a [Cause].
 //

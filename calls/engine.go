@@ -23,7 +23,7 @@ type Engine interface {
 	// NewMixer returns a Mixer without members.
 	NewMixer() Mixer
 
-	// Close ends all media and frees the port.
+	// Close ends all media and frees the ports.
 	Close() error
 }
 
@@ -63,7 +63,7 @@ type Terms struct {
 }
 
 // A Mixer connects the media of a room. Each member hears the sum of all others, and sees the video
-// of at most one of them. Its methods are safe for concurrent use.
+// of at most one of them. The methods of a Mixer are safe for concurrent use.
 type Mixer interface {
 	// Answer opens media for an offer, as [Engine.Answer] does. The audio uses a codec that can be
 	// mixed; other codecs in t.Codecs are ignored. The client is not a member yet.
@@ -197,8 +197,8 @@ type Path struct {
 	Remote    string // the client's address and port, as the engine sees them
 }
 
-// A Tap receives the packets of one leg, decrypted. Its methods are called for each packet
-// by the goroutine that forwards it: they must not block and must not keep Payload.
+// A Tap receives the packets of one leg, decrypted. Its methods are called by the goroutine that
+// handles the leg's packets, so they must not block. Packet must not keep Payload.
 type Tap interface {
 	Packet(p Packet)
 	// Clock relates the sender's RTP clock for kind to its wall clock (RTCP sender report, RFC

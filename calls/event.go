@@ -41,7 +41,7 @@ const (
 	RoomUpdated   EventKind = "room_updated"   // the room changed: Room
 	Left          EventKind = "left"           // the leg is no longer a member: Cause
 	HungUp        EventKind = "hung_up"        // the leg has ended: Cause
-	LayoutChanged EventKind = "layout_changed" // the client sees another member: Seen
+	LayoutChanged EventKind = "layout_changed" // the client sees a different member, or none: Seen
 	Transferring  EventKind = "transferring"   // progress of the client's transfer: State, Cause
 	Lost          EventKind = "lost"           // the leg's node was lost; clients may attach again
 )

@@ -14,10 +14,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Each call is carried by one node, its owner. This is the node to which the caller's socket is
-// connected or, for members of a room, the room's node. Other nodes forward their clients' commands
-// to the owner, and the owner sends events for those clients back. Media does not pass through
-// other nodes, because browsers send it directly to the owner.
+// Each call is carried by one node, its owner. Unless the call was taken over, this is the node to
+// which the caller's socket is connected or, for members of a room, the room's node. Other nodes
+// forward their clients' commands to the owner, and the owner sends events for those clients back.
+// Media does not pass through other nodes, because browsers send it directly to the owner.
 
 // Nodes exchanges messages with the other nodes; see package bus.
 type Nodes interface {
@@ -67,7 +67,7 @@ type recipient struct {
 	Created     time.Time
 }
 
-// maxRecipients limits the size of a broadcast.
+// maxRecipients is the maximum number of recipients of a broadcast.
 const maxRecipients = 200
 
 type move struct {
@@ -75,10 +75,10 @@ type move struct {
 	To   Client
 }
 
-// errNotHere is the answer of a node that does not have the leg of a command.
+// errNotHere is the answer of a node that does not have the leg, call or room of a request.
 var errNotHere = problem.NoSuch("leg")
 
-// join connects this node with the others.
+// join sets the handlers for messages from other nodes.
 func (c *Calls) join(n Nodes) {
 	n.Handle(commandMessage, c.replier(func(ctx context.Context, f forwarded) (Reply, error) {
 		if !c.isHere(f.Client, f.Command) {
@@ -277,8 +277,8 @@ func (r *remoteLegs) ask(
 }
 
 // owners returns the nodes that may have the leg of a command. A client that reconnects after a
-// reload does not know its node. If the leg has no record, owners returns all nodes that have calls.
-// A search for the leg of an Invite counts against the rate limit for dialing.
+// reload does not know the leg's node. If the leg has no record, owners returns all nodes that have
+// calls. A search for the leg of an Invite counts against the rate limit for dialing.
 func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {
 	if cmd.Op == Invite {
 		if err := c.counts().admitSearch(client); err != nil {

@@ -22,7 +22,7 @@ type leg struct {
 	inbound bool      // the client was rung
 	offer   string    // the description in the invitation; "" unless the client was rung
 	counted []account // the accounts that the leg counts against
-	callers []account // the caller's accounts, while this leg rings
+	callers []account // the caller's accounts, which count this leg while it rings
 
 	// Used outside of the mailbox, too.
 	at      atomic.Value // the client's present Socket
@@ -193,7 +193,7 @@ func (l *leg) awaitMedia() {
 
 // checkRevoked reports whether the token was revoked. It checks the token only if the node has
 // received revocations since the last check. If the node cannot know because it receives no
-// revocations, checkRevoked returns false and checks the token again at the next tick.
+// revocations, checkRevoked returns false, and the next tick checks the token again.
 func (l *leg) checkRevoked(heard int64) bool {
 	if l.heard == heard {
 		return false
@@ -241,8 +241,8 @@ func (l *leg) departSilently(c Cause) {
 	k.link()
 }
 
-// leaveSources ends the screens and devices of a leg that is about to leave. It also copies the
-// measurements of the caller's media.
+// leaveSources ends the screens and devices of a leg that is about to leave. For the caller's leg,
+// it also copies the measurements of the media into the record.
 func (l *leg) leaveSources(c Cause) {
 	if l == l.call.caller() {
 		l.call.measure()
@@ -277,8 +277,8 @@ func (l *leg) leave(c Cause) { l.close(c, true) }
 // leaveSilently ends only this leg. It does not notify the client, which has hung up.
 func (l *leg) leaveSilently(c Cause) { l.close(c, false) }
 
-// close ends only this leg, and notifies the other members unless the leg's call was refused by a
-// room. If notify is true, it also notifies the leg's own client.
+// close ends only this leg. If the leg was a member, close notifies the other members. If notify is
+// true, it also notifies the leg's own client.
 func (l *leg) close(c Cause, notify bool) {
 	if l.ended {
 		return
@@ -355,7 +355,7 @@ func (w watcher) Talking(talking bool) {
 	})
 }
 
-// Pressed passes keys on to a script. If too many keys are waiting, it drops the others, because a
+// Pressed passes a key on to the script. If maxDigits keys are waiting, it drops the key, because a
 // client can send telephone events faster than the mailbox handles them.
 func (w watcher) Pressed(digit byte) {
 	l := w.leg

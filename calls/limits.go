@@ -275,8 +275,8 @@ func (c counts) admitMove(client Client) error {
 	return c.countDial(client, "too many calls moved; try again in a moment")
 }
 
-// admitSearch counts a search for the node of a leg, to which a client attaches, as one dial. Above the
-// limit, it returns problem.RateLimited. No other limit applies, because the leg already exists.
+// admitSearch counts a client's search for the node of a leg as one dial. Above the limit, it
+// returns problem.RateLimited. No other limit applies, because the leg already exists.
 func (c counts) admitSearch(client Client) error {
 	return c.countDial(client, "too many calls started; try again in a moment")
 }

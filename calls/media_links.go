@@ -42,7 +42,8 @@ func (k *call) unlink() {
 	}
 }
 
-// linkTo sends the media of l, its screens and devices to other, which may be nil.
+// linkTo sends the audio of l to other, and the video of l or of its newest screen or device with
+// video. If other is nil, linkTo stops sending.
 func (k *call) linkTo(l, other *leg) {
 	apart := other == nil || l.held || other.held
 	to := func(from *leg, kind Kind, on bool) {
@@ -53,7 +54,6 @@ func (k *call) linkTo(l, other *leg) {
 		}
 	}
 
-	// The other side sees the last source.
 	video := l
 	for _, s := range k.legs {
 		if s.member.Parent == l.member.ID && !s.ended && slices.Contains(s.media.Kinds(), Video) {
@@ -83,7 +83,7 @@ func (k *call) findSource(l *leg, memberID string) *leg {
 // sources are the screens and additional devices in a call.
 type sources struct{ *call }
 
-// present returns the legs that have been answered and have not ended.
+// present returns the screens and devices that have not ended.
 func (s sources) present() (present []*leg) {
 	for _, l := range s.legs {
 		if l.active && !l.ended && l.member.Type != Person {

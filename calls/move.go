@@ -233,8 +233,8 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, s *sc
 	}
 }
 
-// endIfEmpty ends the room session if it has no members. The session was opened for a call that
-// then did not move.
+// endIfEmpty ends the room session if it has no members, for example because the call for which it
+// was opened did not move.
 func (r *room) endIfEmpty() {
 	if len(r.members) == 0 {
 		r.end(NormalClearing)

@@ -54,8 +54,8 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	return nil
 }
 
-// hide stops showing the video of a call that has left the room. The other members see no video
-// until choose selects another member, which may take up to minSwitch.
+// hide stops showing the video of a call that has left the room. The members who saw it see no
+// video until choose selects another member, which may take up to minSwitch.
 func (r *room) hide(k *call) {
 	var viewers []*leg
 	for _, viewer := range r.legs() {

@@ -13,11 +13,11 @@ import (
 )
 
 // openRooms holds the conference rooms that are open on this node. Each has one session, with a row
-// that prevents other nodes from opening the room. It is safe for concurrent use.
+// that prevents other nodes from opening the room. openRooms is safe for concurrent use.
 type openRooms struct {
 	calls   *Calls
 	store   RoomStore
-	opening sync.Mutex // held while a room is found or opened
+	opening sync.Mutex // held while a room is opened or taken over
 
 	ends unwritten[RoomSession] // sessions that have ended here
 
@@ -142,7 +142,7 @@ func (o *openRooms) endUnwritten(ctx context.Context, s RoomSession) error {
 	return problem.IgnoreNotFound(o.store.EndRoom(ctx, end))
 }
 
-// endLost writes the end of a session whose node is lost.
+// endLost writes the end of a session that is an orphan, or whose node is lost.
 func (o *openRooms) endLost(ctx context.Context, s RoomSession) error {
 	s.Ended = nowAfter(s.Started)
 	if err := o.store.EndRoom(ctx, s); !errors.Is(err, problem.NotFound) {
@@ -175,8 +175,8 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 	}
 
 	asked, err := o.store.TakeRoomRequests(ctx, o.calls.node)
-	// Carry out the requests that were found even after an error, because the marks of some may
-	// already be deleted.
+	// Even after an error, carry out the requests that were found: the store may not return them
+	// again.
 	for _, a := range asked {
 		r := o.find(roomKey{a.ProjectID, a.RoomID})
 		if r == nil || r.session.ID != a.Session {

@@ -11,7 +11,7 @@ import (
 
 // A write may succeed although its response is lost, for example because the connection to the
 // database breaks. The call or room session of such a write is an orphan: its row names this node,
-// but it does not exist here, so that nothing would write its end.
+// but it does not exist here, so nothing would write its end.
 
 // orphansAfter is how long a node looks for orphans after a write has failed. The database may carry
 // out the write after the node has stopped waiting for it.
@@ -101,9 +101,9 @@ func (c orphans) endRooms(ctx context.Context) error {
 	return nil
 }
 
-// endIf calls end if isOrphan returns true while no call is taken over and no room is opened. If endIf
-// would have to wait for that, the next call of endAll tries again. It does not wait, because the node's
-// entry must be renewed in time.
+// endIf calls end if isOrphan returns true while no call is being taken over and no room is being
+// opened. If endIf would have to wait for that, the next call of endAll tries again. It does not
+// wait, because the node's entry must be renewed in time.
 func (c orphans) endIf(isOrphan func() bool, end func() error) error {
 	if !isOrphan() {
 		return nil

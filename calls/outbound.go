@@ -45,7 +45,8 @@ func orDefault[T int | time.Duration](limit, standard, most T) T {
 	return limit
 }
 
-// Usage counts calls through gateways and their minutes. It includes running calls.
+// Usage counts calls through gateways and their minutes. It includes running calls. A call counts
+// once for each line that it uses.
 type Usage struct {
 	Running, ProjectRunning int // calls at the moment
 	GatewayRunning          int // calls at the moment through the gateway of the call
@@ -91,7 +92,7 @@ func (l OutboundLimits) checkDay(u Usage) string {
 	return ""
 }
 
-// after returns the usage after a time in which the calls that are running now have continued.
+// after returns the usage once the running calls have continued for the given time.
 func (u Usage) after(passed time.Duration) Usage {
 	u.Daily += time.Duration(u.Running) * passed
 	u.ProjectDaily += time.Duration(u.ProjectRunning) * passed
@@ -191,8 +192,8 @@ func (k *call) saveFirst(cause Cause) (Cause, error) {
 	return cause, err
 }
 
-// saveOutbound writes the record of a call to numbers through the gateway of a route. If the call
-// exceeds a cap, saveOutbound writes nothing and returns an overCap error.
+// saveOutbound writes the record of a call through the gateway of a route. If the call exceeds a
+// cap, saveOutbound writes nothing and returns an overCap error.
 func (k *call) saveOutbound(r *route) error {
 	limits := k.calls.limits.Outbound
 	k.record.Gateway = r.gateway.ID

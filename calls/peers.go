@@ -15,7 +15,7 @@ import (
 
 // A node shows that it is alive by renewing an entry in the session store. The store may lose
 // entries, for example when a replica of Redis takes over. A node therefore counts as dead only if
-// other nodes have seen neither its entry nor an answer from it for aliveFor. The calls of a dead
+// another node has seen neither its entry nor an event from it for aliveFor. The calls of a dead
 // node have ended, because their media went through that node.
 const (
 	renewEvery = 3 * time.Second

@@ -13,9 +13,9 @@ type Recorder interface {
 	// uses the database and the disk, so the goroutine of a call must not wait for Start.
 	//
 	// If the recording is already in progress in this process, Start returns the same Recording
-	// again. If the recorder has no space for packets, Start returns ErrNotStored. If Start
-	// announced the recording, Start also ends it. If c.Sid is set, the caller must end the
-	// recording.
+	// again. If the recorder has no space for packets, Start returns ErrNotStored. In this case,
+	// Start has ended a recording that it announced itself. If c.Sid is set, the caller must end
+	// the recording.
 	Start(ctx context.Context, c RecordedCall) (Recording, error)
 
 	// Interrupt ends the recordings of a call or room session that were in progress in a process

@@ -22,7 +22,7 @@ type recordings struct {
 	// changing is held while the recorder is made to match the stored status. This uses the database
 	// and the disk, so the mailbox never waits for changing.
 	changing sync.Mutex
-	starting sync.Mutex // held while a recording begins
+	starting sync.Mutex // held while a recording begins, or while all of them are ended
 
 	// Only the mailbox reads and changes the following fields.
 	bySid    map[string]Recording
@@ -68,9 +68,8 @@ func (r *recordings) change(before func(context.Context) error) error {
 // retryAfter is how long retry waits before it tries again.
 const retryAfter = time.Second
 
-// follow makes the recorder match the stored status of the recordings, because another node
-// requested it. The request is no longer stored, so follow tries again after an error until the call
-// or room has ended.
+// follow makes the recorder match the stored status of the recordings. The request to do so is no
+// longer stored, so follow tries again after an error until the call or room has ended.
 func (r *recordings) follow() error {
 	return r.retry(func() error { return r.change(nil) })
 }
@@ -101,8 +100,8 @@ func (r *recordings) isRunning() (running bool) {
 }
 
 // applyAfter calls before, which may be nil, and then apply. It ends the recordings whose packets
-// cannot be stored. changing is not held while a recording is ended, by before or by applyAfter:
-// package recordings calls change, which would wait for itself.
+// cannot be stored. changing is not held while before or applyAfter ends a recording. Package
+// recordings then calls change, which would otherwise wait forever.
 func (r *recordings) applyAfter(ctx context.Context, before func(context.Context) error) error {
 	if before != nil {
 		if err := before(ctx); err != nil {

@@ -134,7 +134,7 @@ func (c *Calls) runningNodes(ctx context.Context) []string {
 	return nodes
 }
 
-// inviteAgainAfter is how long a client that has reconnected has time to answer before it gets the
+// inviteAgainAfter is how long a client that has reconnected may take to answer before it gets the
 // invitation again.
 const inviteAgainAfter = 2 * time.Second
 

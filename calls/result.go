@@ -12,7 +12,7 @@ type Result string
 // The results of a call.
 const (
 	Connected Result = "connected"
-	Busy      Result = "busy"     // the callee rejected the call, or was in too many calls
+	Busy      Result = "busy"     // the callee was busy, or rejected the call
 	Missed    Result = "missed"   // nobody answered, or the callee was offline
 	Canceled  Result = "canceled" // the call was ended before it was answered
 	Failed    Result = "failed"   // the call could not be made, or was not allowed

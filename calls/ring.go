@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// lookUp limits how long a call waits for the list of online sockets.
+// lookUp limits how long a call waits for the list of online sockets, and a script for the party to
+// connect.
 const lookUp = 5 * time.Second
 
 // maxDevices is the maximum number of a subscriber's sockets that ring, and also of the
@@ -135,8 +136,8 @@ func (k ringer) ringSocket(s Socket, to Party) {
 	l.invite()
 }
 
-// admit returns the targets of a route that may ring. If the call would exceed a cap of the account
-// that pays, admit leaves out phone numbers and sets cause.
+// admit returns the targets of a route that may ring. If the call would exceed a cap, or its record
+// cannot be written, admit leaves out the targets behind the gateway and sets cause.
 func (k ringer) admit(r *route) (targets []target, cause Cause) {
 	if r.gateway == nil || k.admitted == r {
 		return r.targets, Cause{}
@@ -213,7 +214,8 @@ func (k ringer) giveUp() {
 	k.forwardOrEnd(NoAnswer)
 }
 
-// takenBy writes into the record which party answered the call.
+// takenBy notes in the record which party answered the call. For a call through a gateway, it also
+// starts the limits on the call's length and minutes.
 func (k ringer) takenBy(l *leg) {
 	k.record.To = l.party
 	k.record.Refusal = ""

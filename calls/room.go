@@ -36,7 +36,7 @@ type roomKey struct{ project, id string }
 
 func (r *room) key() roomKey { return roomKey{r.session.ProjectID, r.session.RoomID} }
 
-// errRoomOver is the error for a client that dials a room while its last member is leaving.
+// errRoomOver is the error for a request to a room whose session has ended.
 var errRoomOver = errors.New("the room session has ended")
 
 // dialRoom makes a client a member of a room. The first client opens the room. If another node has
@@ -160,8 +160,8 @@ func (r *room) join(k *call) {
 }
 
 // greet updates the room after a call has become a member. With the first member, it starts the
-// recording of the session if the room's settings require one. It also counts the members, and
-// plays the chime if others are there.
+// recording of the session if the room's settings require one. It also counts the members. If
+// others are there and the settings require it, it plays the chime.
 func (r *room) greet() {
 	if r.session.Most == 0 && r.settings.Record {
 		r.recordFromStart()

@@ -9,8 +9,8 @@ import (
 )
 
 // A RoomSession lasts from when a room's first member joins until its last member leaves. Its
-// members are the calls whose Record.RoomSession is its ID. Each joined when its call was answered,
-// or when its call was moved there.
+// members are the calls whose Record.RoomSession is its ID. Each joined when it was answered, or
+// when it was moved there.
 type RoomSession struct {
 	ID        string // sorts by Started
 	ProjectID string
@@ -27,7 +27,7 @@ type RoomSession struct {
 }
 
 // A RoomRequest holds what backends and operators have requested for a room session. The node that
-// carries the session reads them.
+// carries the session reads it.
 type RoomRequest struct {
 	ProjectID, RoomID, Session string
 	End                        bool // end the session
@@ -138,7 +138,7 @@ type MemberDocument struct {
 	SubscriberID string  `json:"subscriber_id,omitempty"`
 	JoinedAt     string  `json:"joined_at"`
 	LeftAt       *string `json:"left_at"`
-	Reason       string  `json:"reason,omitempty"` // the cause with which the call ended
+	Reason       string  `json:"reason,omitempty"` // the cause with which the call ended, or MOVED
 	Duration     int     `json:"duration"`         // seconds
 }
 
@@ -150,10 +150,10 @@ func (r Record) joined() time.Time {
 	return r.Joined
 }
 
-// HasMember reports whether the call is a member of a room.
+// HasMember reports whether the call is or was a member of a room.
 func (r Record) HasMember() bool { return r.RoomSession != "" && !r.Answered.IsZero() }
 
-// Member returns the MemberDocument of a call to a room.
+// Member returns the MemberDocument of a call that is or was a member of a room.
 func (r Record) Member() MemberDocument {
 	d := r.Document()
 	m := MemberDocument{

@@ -13,8 +13,8 @@ import (
 // clients then attach to this node, whichever node they reach. Members that do not come back leave
 // the session one by one.
 
-// takeOver makes this node carry a room session whose node is lost, or an orphan. It does nothing if
-// the session has ended, or if another node has taken it over.
+// takeOver makes this node carry a room session whose node is lost, or an orphan. Otherwise it does
+// nothing, for example because the session has ended, or another node has taken it over.
 func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 	o.opening.Lock()
 	defer o.opening.Unlock()

@@ -34,7 +34,8 @@ func (r *Rooms) List(
 	return r.store.ListRooms(ctx, projectID, f, q)
 }
 
-// Members returns a page of the members of a room session. The member that joined last comes first.
+// Members returns a page of the members of a room session. The member whose call began last comes
+// first.
 func (r *Rooms) Members(ctx context.Context, projectID, id string, q page.Query) (page.Page[Record], error) {
 	s, err := r.Find(ctx, projectID, id)
 	if err != nil {

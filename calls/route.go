@@ -17,9 +17,9 @@ import (
 type route struct {
 	targets []target
 	ring    time.Duration
-	gateway *fabric.Gateway // the gateway for numbers; nil if no target is a number
+	gateway *fabric.Gateway // the gateway of the outside targets; nil if all targets are inside
 	payer   string          // the account that the calls of this route count against
-	refusal string          // the rule that forbids calling a number; "" for none
+	refusal string          // why a target cannot be called; "" if all can
 
 	busy, noAnswer *route // where the call goes next; nil ends the call
 }
@@ -248,8 +248,8 @@ func (p *planner) add(ctx context.Context, r *route, to Party) error {
 }
 
 // addOutside adds a phone number or gateway to the targets of a route. If the project's rules
-// forbid the call, it sets the route's refusal. All numbers of a route are called through the same
-// gateway, because the record of a call contains only one gateway.
+// forbid the call, it sets the route's refusal. All targets outside the project are called through
+// the same gateway, because the record of a call contains only one gateway.
 func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
 	g, reason, err := p.calls.gatewayFor(ctx, p.project, to)
 	if err != nil {

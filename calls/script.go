@@ -22,7 +22,7 @@ type script struct {
 
 	mixer Mixer // nil until the caller has media; only the mailbox uses it
 
-	failed  chan<- VerbResult // receives the connect verb's result; only the mailbox uses it
+	failed  chan<- VerbResult // receives the result of a connect verb that fails; only the mailbox uses it
 	pressed chan rune         // digits that no verb has read yet
 
 	connected     context.Context // done when media can flow to the caller

@@ -22,8 +22,9 @@ func (s *script) press(digits string) {
 	}
 }
 
-// play plays the audio at a URL to the caller, and reads the digits that the caller presses, if the
-// verb has any. It returns after the audio has ended, or after the last digit.
+// play plays the audio at a URL to the caller, and returns when the audio has ended. If v.Digits is
+// positive, it also reads the digits that the caller presses, and returns when no more digits
+// follow.
 func (s *script) play(v Verb) VerbResult {
 	r := VerbResult{Verb: PlayVerb}
 	k := s.call

@@ -17,7 +17,7 @@ import (
 // sooner. A client then attaches to its leg with a new offer. The first node that a client of
 // either side reaches takes the call over, with the same ids and the same record.
 
-// ErrTaken is returned for a change to a call that another node has taken over.
+// ErrTaken is returned for a change to a call or room session that another node has taken over.
 var ErrTaken = errors.New("another node carries the call")
 
 // pingEvery is the interval at which a node pings the nodes that carry its clients' calls.
@@ -238,8 +238,8 @@ func (c *Calls) findLost(client Client) {
 	}
 }
 
-// callsOf returns the filters for the answered calls of a client. Records from earlier versions of the
-// server contain the id of a guest's token; see [holds].
+// callsOf returns the filters for the answered calls of a client. Records from earlier versions of
+// the server contain the id of a guest's token; see [isHeldBy].
 func callsOf(client Client) []Filter {
 	t := client.Token
 	if t.Kind == fabric.SAT {

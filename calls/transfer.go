@@ -249,8 +249,8 @@ func (k transferring) failTransfer(c Cause) {
 	t.by.tell(Event{Kind: Transferring, State: Completed, Cause: c})
 }
 
-// replace makes room for a leg that is about to answer a transferred call: the side that
-// transferred it leaves. The other side becomes the caller.
+// replace prepares a transferred call for the leg that is about to answer it. The side that
+// transferred the call leaves, and the other side becomes the caller.
 func (k transferring) replace(l *leg) {
 	t := k.transfer
 	k.transfer = nil

@@ -54,8 +54,8 @@ func (m *mixer) Release(media calls.Media) {
 	l.voice.Store(nil)
 }
 
-// put passes payload, the payload of the packet p, to the mixer. Packets in codecs that a mixer cannot
-// decode are dropped.
+// put passes payload, the payload of the packet p, to the mixer. A telephone event goes to v.keys
+// instead. Packets in codecs that a mixer cannot decode are dropped.
 func (v *voice) put(codec string, p packet, payload []byte, now time.Time) {
 	switch codec {
 	case sdp.G722, sdp.PCMU, sdp.PCMA:
@@ -84,7 +84,7 @@ const (
 
 // maxDecoded is how many seconds of a client's audio are decoded in a second. A client with a
 // correct clock sends one second of audio per second. Without a limit, a client could send a long
-// packet every five milliseconds, and decoding them would hold up the media of all calls.
+// packet every five milliseconds, and decoding these packets would hold up the media of all calls.
 const maxDecoded = 1.25
 
 // A transcoder converts Opus to G.722, the codec of rooms.

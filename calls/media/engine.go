@@ -8,7 +8,8 @@
 // client receives, encrypted and sent. The goroutine that read the packet does all this without
 // waiting and without allocating memory.
 //
-// The engine decodes only the audio of rooms. The goroutine of a room's mixer does this.
+// The engine decodes only the audio of rooms and scripts. The goroutine of a mixer does this,
+// except for Opus, which the goroutine that read the packet decodes.
 //
 // Nobody can make the engine send media to a third party. It ignores the candidates in
 // descriptions. Over UDP, it sends media, keys and reports only to addresses that answered a STUN
@@ -16,8 +17,8 @@
 // Any other address receives only checks, and answers to signed requests that came from it.
 //
 // Phones do not use STUN. The engine exchanges RTP only with the address that a phone has proved by
-// authenticating to the engine's caller. Each section of a phone has its own UDP port. See
-// calls.Terms.
+// authenticating to the engine's caller. An address without this proof gets only a few packets
+// until media arrives from it. Each section of a phone has its own UDP port. See calls.Terms.
 package media
 
 import (
@@ -49,7 +50,7 @@ type Config struct {
 	// Ports are the UDP ports for phones, at the address in Listen.
 	Ports Ports
 
-	// Log receives network failures. Nil discards them.
+	// Log receives failures and panics. Nil discards them.
 	Log *slog.Logger
 }
 

@@ -67,7 +67,8 @@ func watch(viewers []*leg, source *leg) {
 	}
 }
 
-// unwatch ends all connections of a leg that is being closed. The caller holds the engine's mu.
+// unwatch makes a leg that is being closed see nobody, and be seen by nobody. The caller holds the
+// engine's mu.
 func (l *leg) unwatch() {
 	watch([]*leg{l}, nil)
 	watch(slices.Clone(l.watched), nil)

@@ -10,12 +10,12 @@ import (
 )
 
 // A credentials holds our ICE credentials for a section, and the matching credentials of the
-// client. Ours have 48 and 192 random bits, while RFC 8445, section 5.3, requires 24 and 128.
+// client. Ours have 50 and 200 random bits, while RFC 8445, section 5.3, requires 24 and 128.
 type credentials struct {
 	ufrag, password string
 	key             stun.MessageIntegrity
 
-	clientUfrag string // "" while unknown; guarded by the transport's mu, like the key
+	clientUfrag string // "" while unknown; guarded by the transport's mu, like clientKey
 	clientKey   stun.MessageIntegrity
 }
 

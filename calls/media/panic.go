@@ -9,9 +9,9 @@ import (
 // panicPause is the minimum time between two log entries about panics outside legs.
 const panicPause = time.Second
 
-// handlePanic keeps a panic caused by one client's packet from ending the process. It closes the
-// leg and notifies its watcher. cause is the result of recover, which is nil without a panic. l is
-// nil if the sender is unknown.
+// handlePanic keeps a panic, for example one caused by a client's packet, from ending the process.
+// It closes the leg and notifies its watcher. cause is the result of recover, which is nil without
+// a panic. l is nil if the panic belongs to no leg.
 func (e *Engine) handlePanic(l *leg, cause any) {
 	if cause == nil {
 		return

@@ -14,7 +14,7 @@ const (
 
 // A playout collects the audio of one client until a mixer plays it. It orders the audio by its RTP
 // timestamps. The codecs of rooms have one byte for each tick of their clock. Therefore, the buffer
-// is a ring of bytes, and packets may have any length.
+// is a ring of bytes, and packets may have any length up to 100 ms.
 //
 // The delay grows by a frame whenever no audio is ready to play. It shrinks by a frame if all
 // packets of two seconds came earlier than necessary. This also compensates for a client whose
@@ -32,12 +32,12 @@ type playout struct {
 	frames  int    // since least was reset
 }
 
-// put adds the payload of a packet. Packets that arrive too late are dropped.
+// put adds the payload of a packet. It drops packets that arrive too late, or are too long.
 func (p *playout) put(codec string, at uint32, payload []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(payload) > maxDelay/2 {
-		return // longer than the packets of any client
+		return // longer than the packets of browsers and phones
 	}
 	ahead := int32(at - p.next)
 	if !p.started || p.codec != codec || ahead+int32(len(payload)) > maxDelay || ahead < -playoutBytes {

@@ -20,7 +20,8 @@ const (
 type reporter struct {
 	watcher calls.Watcher
 
-	// mu keeps events in order. It is held while the watcher is called. No other lock is held then.
+	// mu keeps events in order. Except for Pressed, the watcher is called while mu is held, and no
+	// other lock.
 	mu        sync.Mutex
 	connected bool
 	lost      bool

@@ -30,11 +30,11 @@ type transport struct {
 	lastHeard atomic.Int64 // when an authenticated packet last arrived, in ns since 1970
 	up        atomic.Bool  // the keys exist
 
-	// Guarded by the engine's table.
+	// Guarded by the mu of the engine's table.
 	addresses []netip.AddrPort
 	removed   bool
 
-	// mu guards the fields that descriptions change.
+	// mu guards the following fields up to unproven.
 	mu       sync.Mutex
 	ours     *credentials
 	previous *credentials    // valid until the client uses the new credentials
@@ -49,7 +49,7 @@ type transport struct {
 
 	pipe        *pipe
 	attempts    atomic.Int32 // handshakes started
-	handshaking atomic.Bool  // a handshake is running or has ended
+	handshaking atomic.Bool  // a handshake is running or has succeeded, or too many have failed
 	ctx         context.Context
 	cancel      context.CancelFunc
 

@@ -125,7 +125,7 @@ func (v *voice) decode(codec string) {
 	if v.codec != codec {
 		d, err := wav.NewDecoder(wavNames[codec])
 		if err != nil {
-			clear(v.pcm[:]) // push lets only mixable codecs through
+			clear(v.pcm[:]) // put lets only mixable codecs through
 			return
 		}
 		v.codec, v.decoder, v.halves = codec, d, halfRate{}

@@ -13,7 +13,7 @@ import (
 // that a block is valid only in its place. Therefore, data that a crash or a full disk leaves after
 // the last good block is ignored.
 const (
-	anyMagic  = "selvage spool " // in all formats
+	anyMagic  = "selvage spool " // the beginning of the magic text in all formats
 	magic     = anyMagic + "1\n"
 	blockHead = 8 // length and checksum with 32 bits each, in little-endian order
 	maxBlock  = 1 << 20

@@ -9,7 +9,7 @@ import (
 )
 
 // A plan contains the result of the first pass over a spool. The first sample cannot be written
-// without it. Its size is limited by the length of the call, to about 100 KB per hour.
+// without it. Its size is limited by the length of the call, to about 300 KB per hour.
 type plan struct {
 	rate   int // sample rate of the result
 	frames int64

@@ -7,9 +7,9 @@
 // spool is decoded to a stereo WAV file with the caller on the left. Package recordings ingests the
 // file like any upload. The spool is deleted after the recording is safe.
 //
-// [Spools.Run] renders the spools of killed processes. Their recordings end with the last packet. A
-// process locks its spools (flock), so several processes may share a directory. Each spool becomes
-// one recording, even if its rendering is interrupted several times.
+// [Spools.Run] renders the spools of killed processes. Their recordings end with the last packet on
+// disk. A process locks its spools (flock), so several processes may share a directory. Each spool
+// becomes one recording, even if its rendering is interrupted several times.
 package record
 
 import (

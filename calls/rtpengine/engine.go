@@ -173,8 +173,8 @@ func (e *Engine) firstUp() *daemon {
 	return nil
 }
 
-// errSource is the error for shared screens. rtpengine would send reports about a screen's video to
-// the same member's camera, which cannot repeat the lost picture.
+// errSource is the error for shared screens and additional devices. rtpengine would send reports
+// about a screen's video to the same member's camera, which cannot repeat the lost picture.
 var errSource = problem.New(problem.Invalid, "no_media", "rtpengine carries no shared screens and no further devices")
 
 // Answer implements calls.Engine.

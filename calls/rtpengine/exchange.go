@@ -41,8 +41,9 @@ func (l *leg) exchange() (forClient string, err error) {
 	return withoutTrickle(forClient), nil
 }
 
-// negotiate sends rtpengine an offer of one side and, if the other side has described its media,
-// this side's answer. It returns rtpengine's descriptions for both sides.
+// negotiate sends rtpengine the offer of one side, unless rtpengine already has it. If the other
+// side has described its media, negotiate also sends that side's answer. It returns rtpengine's
+// descriptions for both sides.
 func (l *leg) negotiate(ours, theirs string) (forClient, forSwitch string, err error) {
 	if !l.offered {
 		forSwitch, err = l.describe("offer", clientTag, theirs)

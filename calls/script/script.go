@@ -2,7 +2,7 @@
 //
 // A request contains the call, the script and the result of the last verb as JSON. It is signed
 // like webhooks of projects. The response contains the next verbs. Requests, responses and sounds
-// are limited in size and time. The egress policy limits their hosts.
+// are limited in size and time. The egress policy limits the hosts of sounds.
 package script
 
 import (

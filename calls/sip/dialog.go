@@ -43,13 +43,13 @@ type dialog struct {
 	theirSeq  uint32
 	sdp       string // our last description
 	theirs    string // the phone's last description, or what stands in for it
-	confirmed bool   // a final response to the INVITE was sent or received
+	confirmed bool   // a 200 to the INVITE was sent or received
 	checked   time.Time
 	over      bool
 
 	requests   *rate.Limiter    // limits the phone's requests; fixed
 	updates    *rate.Limiter    // limits re-INVITEs, UPDATEs and REFERs; fixed
-	invite     *sip.Request     // the INVITE that began the dialog
+	invite     *sip.Request     // the INVITE that began the dialog, or its latest repetition
 	received   *serverTx        // the transaction of invite, if the phone sent it
 	heard      bool             // the phone has responded to our INVITE
 	reason     sip.Header       // the reason in a CANCEL that is held until the phone's first response

@@ -15,10 +15,11 @@ import (
 // maxTargets is the maximum number of a gateway's addresses that are tried for a call or a registration.
 const maxTargets = 3
 
-// maxAddresses is the maximum number of a gateway's addresses among which a preferred one is searched.
+// maxAddresses is the maximum number of a gateway's addresses that are searched for a preferred
+// one.
 const maxAddresses = 16
 
-// errNoOther is the error of a gateway all of whose addresses were tried.
+// errNoOther is the error for a gateway without another address that may be tried.
 var errNoOther = errors.New("the gateway has no other address")
 
 // silentFor is how long an address of a gateway that has not answered is tried only after the others, so
@@ -52,9 +53,9 @@ func (d *dialog) noteAnswer(answer *sip.Response) {
 	}
 }
 
-// reachOther returns a path to the first address of a gateway that can be connected and is not in tried.
-// It tries the address first before the others if it is an address of the gateway; the zero address
-// means no preference. It adds the addresses that it tries to tried.
+// reachOther returns a path to the first address of a gateway that can be connected and is not in the
+// list tried. If first is an address of the gateway, reachOther tries it before the others. The zero
+// address means no preference. reachOther adds each address that it tries to the list.
 func (s trunks) reachOther(
 	ctx context.Context, g fabric.Gateway, first netip.AddrPort, tried *[]netip.AddrPort,
 ) (flow, error) {
@@ -88,7 +89,8 @@ func (s trunks) reachOther(
 	return flow{}, err
 }
 
-// reach returns a path to a gateway at an address or, if that cannot be connected, at another address.
+// reach returns a path to a gateway at an address or, if that cannot be reached, at another
+// address. It adds each address that it tries to the list tried.
 func (s trunks) reach(
 	ctx context.Context, g fabric.Gateway, at netip.AddrPort, tried *[]netip.AddrPort,
 ) (flow, error) {
@@ -104,9 +106,8 @@ func (s trunks) reach(
 	return other, errOther
 }
 
-// failOver repeats the INVITE at another address of the gateway if the gateway has not answered, so that
-// answer is nil, or has answered with 503 (RFC 3263, section 4.3). It reports whether it repeated the
-// INVITE.
+// failOver repeats the INVITE at another address of the gateway if answer is a 503 or, because the
+// gateway has not answered, nil (RFC 3263, section 4.3). It reports whether it repeated the INVITE.
 func (d *dialog) failOver(answer *sip.Response) bool {
 	if d.gateway == nil || !d.isRefused(answer) {
 		return false

@@ -10,7 +10,8 @@ import (
 )
 
 // isRegistrar reports whether this node registers at a gateway. With several nodes, only the node
-// that holds the lease registers.
+// that holds the lease registers. isRegistrar renews the lease of this node, or takes the lease if
+// no node holds it.
 func (s registrar) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
 	if s.c.Alone {
 		return true

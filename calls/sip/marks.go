@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A blockKey identifies senders whose credentials are not checked. These senders use a certain
-// username in a network. If username is "", they are all unregistered senders in the network.
+// A blockKey identifies senders in a network whose credentials are not checked. These are the
+// senders that use a certain username, or that call the SIP address with the id in username. If
+// username is "", they are all unregistered senders in the network.
 type blockKey struct {
 	network  netip.Prefix
 	username string

@@ -22,9 +22,9 @@ type order struct {
 	waiting int
 }
 
-// enter adds a request, unless too many requests are waiting or take returns false. Its parameter is
-// whether the request has to wait. The caller waits until earlier is closed before it handles the
-// request, and then calls done.
+// enter adds a request, unless too many requests are waiting or take returns false. The parameter
+// of take is whether the request has to wait. The caller waits until earlier is closed before it
+// handles the request, and then calls done.
 func (o *order) enter(take func(waits bool) bool) (earlier <-chan struct{}, done func(), ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

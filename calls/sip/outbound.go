@@ -69,8 +69,8 @@ func (d *dialog) start(socket string, e calls.Event) {
 
 // findPhone returns the registration of the dialog's phone, its connection and its contact. It
 // returns an error if the phone is registered with a different server, or if its connection has
-// closed. The phone may also have registered without TLS before its credentials required
-// encryption.
+// closed. It also returns an error if the phone registered without TLS before its credentials
+// required encryption.
 func (d *dialog) findPhone(ctx context.Context, socket string) (b binding, f flow, contact sip.Uri, err error) {
 	b, f, err = d.server.findBinding(ctx, socket)
 	if err != nil {

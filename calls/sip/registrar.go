@@ -190,7 +190,7 @@ func (s registrar) enroll(g fabric.Gateway, former *enrollment) *enrollment {
 }
 
 // reachRegistrar sends a REGISTER to the first address of a gateway that was not tried and can be
-// connected. To renew a registration, it first tries the address of the registration.
+// reached. To renew a registration, it first tries the address of the registration.
 func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
 	ctx, cancel := context.WithTimeout(ctx, reachFor)
 	defer cancel()
@@ -296,7 +296,7 @@ func (s registrar) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, a
 }
 
 // lengthen makes the following REGISTERs request the length that a gateway requires in its answer
-// (RFC 3261, section 10.2.8). It returns false if a different length would not help, and if the
+// (RFC 3261, section 10.2.8). It returns false if a different length would not help, or if the
 // pending registration was lengthened before.
 func (s registrar) lengthen(reg *enrollment, answer *sip.Response) bool {
 	h := answer.GetHeader("min-expires")

@@ -7,7 +7,7 @@
 // call between a phone and a browser differs from a call between two browsers only in calls.Terms.
 // Any node can carry the call, but SIP stays on the node where the phone is registered.
 //
-//	message.go      SIP messages; the only file that depends on how sipgo represents headers
+//	message.go      SIP messages and their headers
 //	listen.go       UDP, TCP and TLS; limits before anything is parsed
 //	transaction.go  repeated messages over UDP (RFC 3261, section 17)
 //	path.go         where responses and the requests of a call are sent
@@ -19,10 +19,9 @@
 //	gateway.go      calls through gateways; registrar.go registers at them, unregister.go ends this
 //	outside.go      calls from gateways, and from anyone to SIP addresses
 //
-// The server stores nothing for a request outside a call until the request is authenticated. A
-// wrong password and an unknown username get the same answer. After too many wrong passwords, the
-// sender gets no answer. Messages to a phone are sent to the address from which the phone
-// authenticated.
+// The server stores nothing for a request outside a call until it has admitted the sender. A wrong
+// password and an unknown username get the same answer. After too many wrong passwords, the sender
+// gets no answer. Messages to a phone are sent to the address from which the phone authenticated.
 //
 // Messages are parsed and written by github.com/emiago/sipgo/sip. The server does not use sipgo's
 // transports and transactions. They keep an entry for every UDP source forever, and log messages

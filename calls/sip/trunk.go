@@ -60,7 +60,7 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 type trunks struct{ *Server }
 
 // resolve returns up to most addresses of a gateway, in the order in which to try them (RFC 3263).
-// Addresses that have not answered recently are the last. It returns an error if there are no addresses.
+// The last ones are those that have not answered recently. It returns an error if there are no addresses.
 func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) ([]netip.AddrPort, error) {
 	all, err := s.find(ctx, g, most)
 	isSilent := func(at netip.AddrPort) bool { return s.silent.has(silentKey{g.ID, at}, time.Now()) }
@@ -85,7 +85,8 @@ func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) ([]neti
 }
 
 // find is resolve without regard to which addresses have answered. Projects choose the names of their
-// gateways. Therefore, find leaves out names that lead to hosts that only this machine can reach.
+// gateways. Therefore, find leaves out addresses that MayReach does not permit, such as those that only
+// this machine can reach.
 func (s trunks) find(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
 	if a, err := netip.ParseAddr(g.Host); err == nil {
 		all = s.permitted(g, []netip.Addr{a.Unmap()}, g.Port)
@@ -139,7 +140,8 @@ func (s trunks) hostsOf(ctx context.Context, g fabric.Gateway) []*net.SRV {
 	return records
 }
 
-// permitted returns the addresses that MayReach permits and that can reach this machine.
+// permitted returns the addresses that MayReach permits, that can reach this machine, and to which it can
+// send.
 func (s trunks) permitted(g fabric.Gateway, addresses []netip.Addr, port uint16) (all []netip.AddrPort) {
 	switch {
 	case port != 0:

@@ -13,9 +13,9 @@ import (
 // unregisterFor limits how long a stopping server waits for gateways, and then for the session store.
 const unregisterFor = time.Second
 
-// Unregister ends the registrations at gateways, which would otherwise send calls to a server that has
-// stopped. The server does not register again, so another node may register in its place. Unregister
-// does not wait for gateways that do not answer.
+// Unregister ends the registrations at gateways, which would otherwise send calls to a server that
+// has stopped. The server does not register again, so another node may register in its place.
+// Unregister waits at most unregisterFor for the gateways to answer.
 func (s *Server) Unregister(ctx context.Context) {
 	s.mu.Lock()
 	s.leaving = true
@@ -72,7 +72,7 @@ func (s registrar) endSoon(reg *enrollment) {
 	}()
 }
 
-// unregisterAt unregisters at a gateway, and waits for its answer until ctx is done.
+// unregisterAt unregisters at a gateway, and waits until the gateway has answered or ctx is done.
 func (s registrar) unregisterAt(ctx context.Context, reg *enrollment) {
 	var answers []chan struct{}
 	for _, f := range s.pathsOf(reg) {
