@@ -10,7 +10,7 @@ import (
 type Conversation struct {
 	ID        string
 	ProjectID string
-	Key       string // unique in the project: the ids of both members, or the room's address
+	Key       string // unique in the project: the ids of both members, or of the room's address
 	Room      bool
 	Created   time.Time
 	LastID    string // id of the newest message; "" if there is none
@@ -44,7 +44,7 @@ func MemberID(t fabric.Token) string {
 	case fabric.Guest:
 		return t.FamilyID
 	}
-	return t.ID // the family of an invite is the subscriber's
+	return t.ID // the FamilyID of an invite is that of the subscriber's token
 }
 
 // SocketKeys returns the keys of a token's sockets; see [Notice]. The sockets of a guest receive the

@@ -82,15 +82,16 @@ type Nodes interface {
 	Handle(kind string, h Handler)
 }
 
-// A Store keeps conversations, their members and their messages. Each method is one transaction.
+// A Store keeps conversations, their members and their messages. Each method except PruneMessages
+// is one transaction.
 type Store interface {
 	// AddMessage inserts a message. It first inserts the conversation k and its members if they do
 	// not exist. k must have a new id. If a conversation with the same key exists, that
-	// conversation keeps its id. AddMessage sets the message's id and time to values greater than
-	// those of the conversation's last message. If the sender has sent a message with the same key
-	// to the conversation before, AddMessage returns that message instead. It queues an event for
-	// webhooks. If offline is set, which means that no device of the receiver is online, it queues a
-	// second event; see [Message.Event].
+	// conversation keeps its id. AddMessage gives the message an id after that of the
+	// conversation's last message, and a time that is not earlier. If the sender has sent a message
+	// with the same key to the conversation before, AddMessage returns that message instead. It
+	// queues an event for webhooks. If offline is set, which means that no device of the receiver
+	// is online, it queues a second event; see [Message.Event].
 	AddMessage(ctx context.Context, k Conversation, m Message, offline bool) (Message, error)
 	// JoinRoom inserts the conversation of a room, and a member of it, if they do not exist. If the
 	// room has too many members, or the subscriber is a member of too many rooms, it returns

@@ -154,8 +154,8 @@ func successor(id string) string {
 	if err != nil {
 		return newID()
 	}
-	// The first two bits are the variant of the id (RFC 9562, section 4.1). The others are random,
-	// so they never all have the value 1.
+	// The second half of the id begins with the two bits of the variant (RFC 9562, section 4.1).
+	// Its other bits are random, so they never all have the value 1.
 	tail := u[8:]
 	binary.BigEndian.PutUint64(tail, binary.BigEndian.Uint64(tail)+1)
 	return u.String()

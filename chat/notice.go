@@ -33,7 +33,7 @@ const (
 const (
 	maxDelay  = 30 * time.Second // the longest time between a message and its notice
 	forgetAge = 2 * time.Minute  // longer than maxDelay; see [Chat.runQueue]
-	maxMissed = 100              // most messages to read because their notices were lost
+	maxMissed = 100              // the most messages to read because their notices were lost
 
 	announceFor = 5 * time.Second // the longest time to find the members of a room
 )

@@ -14,8 +14,8 @@ func (c *Chat) List(ctx context.Context, t fabric.Token, q page.Query) (page.Pag
 }
 
 // Messages returns the messages of a conversation, the newest first. For a room, it returns no
-// messages to subscribers who are not members. A guest gets the messages since the guest's first
-// token was issued.
+// messages to subscribers who are not members. In a room, a guest gets the messages since the
+// guest's first token was issued.
 func (c *Chat) Messages(
 	ctx context.Context, t fabric.Token, name string, q page.Query,
 ) (page.Page[Message], error) {

@@ -129,7 +129,8 @@ func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (vie
 }
 
 // findWithout returns a subscriber's conversation with a peer that has no address. The peer is a
-// guest, or a subscriber who has since been deleted or disabled.
+// guest, a subscriber who has since been deleted or disabled, or a room that has since been
+// deleted.
 func (c *Chat) findWithout(ctx context.Context, t fabric.Token, me Party, peer string) (view, error) {
 	if t.Kind != fabric.SAT {
 		return view{}, noConversation()

@@ -27,7 +27,7 @@ func (in Input) Check() error {
 }
 
 // Send writes a message on behalf of a token's holder and sends it to the sockets of the members.
-// In a room, it makes the sender a member.
+// In a room, it makes a subscriber a member.
 func (c *Chat) Send(ctx context.Context, t fabric.Token, in Input) (Message, error) {
 	if err := in.Check(); err != nil {
 		return Message{}, err

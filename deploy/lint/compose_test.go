@@ -8,7 +8,8 @@ import (
 )
 
 // TestCompose loads the compose file with Compose's own library, which checks the file against the
-// schema. It also checks that the comments of the file are true.
+// schema. It also checks that the server has only the rights that it needs, that no port is open to
+// the network, and how many services there are.
 func TestCompose(t *testing.T) {
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: "../compose",
 		ConfigFiles: []types.ConfigFile{{Filename: "../compose/compose.yaml"}},

@@ -29,7 +29,9 @@ var kinds = map[string]func() any{
 }
 
 // TestKubernetes decodes each manifest into Kubernetes' own type, which rejects unknown fields and
-// values of a wrong type. It also checks that the comments of the manifests are true.
+// values of the wrong type. It also checks that the container has only the rights that it needs,
+// and reads secrets from files. It checks the probes, the volumes and the target of the autoscaler,
+// too.
 func TestKubernetes(t *testing.T) {
 	raw, err := os.ReadFile("../kubernetes/selvage.yaml")
 	if err != nil {
@@ -45,7 +47,7 @@ func TestKubernetes(t *testing.T) {
 		name := head.APIVersion + " " + head.Kind
 		make, ok := kinds[name]
 		if !ok {
-			t.Fatalf("%s is not a kind of this test", name)
+			t.Fatalf("the test does not know the kind %s", name)
 		}
 		object := make()
 		if err := yaml.UnmarshalStrict(doc, object); err != nil {

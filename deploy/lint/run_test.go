@@ -69,7 +69,7 @@ func write(t *testing.T, name, text string) string {
 }
 
 // TestSystemd verifies the unit. It also checks that systemd rates the exposure of the service as
-// at most 2 of 10.
+// at most 2 out of 10.
 func TestSystemd(t *testing.T) {
 	need(t, "systemd-analyze")
 	unit := writeUnit(t, "../systemd/selvage.service", "/usr/local/bin/selvage")
