@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/session/sql"
 )
 
-// A boundStore is a store that contains calls of a dead node. It counts the searches for the node's
+// A boundStore is a store in which a dead node carried calls. It counts the searches for the node's
 // calls and rooms, and how many of them have a deadline.
 type boundStore struct {
 	Store
@@ -43,8 +43,8 @@ func (s *boundStore) RunningRooms(ctx context.Context, _ string) ([]RoomSession,
 	return nil, nil
 }
 
-// TestRenewInTime shows that closing the calls of a dead node does not keep a node from renewing its
-// own entry in time. The node's own orphans do not delay these calls.
+// TestRenewInTime shows that closing the calls of a dead node does not keep a node from renewing
+// its own entry in time. The node searches for its own orphans last.
 func TestRenewInTime(t *testing.T) {
 	rows := &boundStore{}
 	c := New(Config{Node: "self", Sessions: openSessions(t), Store: rows, Rooms: rows, Clients: hungUpClients{}})

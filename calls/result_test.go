@@ -53,7 +53,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestReasons shows that each cause that a client or the server can set has a description.
+// TestReasons shows that each cause that a client may send has a description.
 func TestReasons(t *testing.T) {
 	for _, c := range causes {
 		if reasons[c.Text] == "" {

@@ -50,9 +50,9 @@ func TestInvitedAgain(t *testing.T) {
 	m.wasSent(p.caller, calls.Joined, 1)
 }
 
-// TestAnsweredAfterReconnecting shows that a client that answers as soon as it has reconnected does not
-// get the invitation again. The client has accepted the call before, and would offer it once more. A
-// client that reconnects twice gets the invitation once.
+// TestAnsweredAfterReconnecting shows that a client that answers as soon as it has reconnected does
+// not get the invitation again. The client has already accepted the call, and would offer it to its
+// user again. A client that reconnects twice gets the invitation once.
 func TestAnsweredAfterReconnecting(t *testing.T) {
 	m := newMeeting(t)
 	answered, twice, last := m.ring("ada", "bob"), m.ring("cleo", "dan"), m.ring("eve", "fay")

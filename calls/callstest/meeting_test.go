@@ -299,6 +299,6 @@ func (p pair) recordHas(set func(want *calls.Record)) {
 func (m *meeting) wasSent(client *member, kind calls.EventKind, want int) {
 	m.t.Helper()
 	if got := len(m.received(kind, client)); got != want {
-		m.t.Errorf("client %s has received %d events %s, want %d", client.leg, got, kind, want)
+		m.t.Errorf("client %s has received %d %s events, want %d", client.leg, got, kind, want)
 	}
 }

@@ -91,7 +91,7 @@ func newRecordedMeeting(
 	return m, archive
 }
 
-// isRecorded ends the call of a pair once its callee was notified of a recording.
+// isRecorded waits until the callee was notified of a recording, and then ends the pair's call.
 func (p pair) isRecorded() {
 	m := p.callee.meeting
 	m.t.Helper()

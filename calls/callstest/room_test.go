@@ -72,8 +72,8 @@ func TestUnwrittenEnd(t *testing.T) {
 	}
 }
 
-// TestDialUnwrittenEnd shows that a client who dials a room writes the end of its former session, if the
-// end could not be written before, with the number of its members.
+// TestDialUnwrittenEnd shows that the end of a room's session, if it could not be written, is
+// written with the number of members when a client next dials the room.
 func TestDialUnwrittenEnd(t *testing.T) {
 	var rows *faultyStore
 	m := newMeeting(t, func(c *calls.Config) {
@@ -412,8 +412,8 @@ func TestChangeAll(t *testing.T) {
 	}
 }
 
-// TestWideCommands shows that a moderator cannot change all members of a room too often, and that
-// locking a room repeatedly rarely notifies them.
+// TestWideCommands shows that a moderator cannot send commands that affect all members of a room
+// too often. Locking a room repeatedly rarely notifies the members.
 func TestWideCommands(t *testing.T) {
 	m := newMeeting(t)
 	moderator := m.subscriber("moderator").join()

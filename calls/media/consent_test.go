@@ -226,7 +226,7 @@ func TestEarlyCheck(t *testing.T) {
 }
 
 // TestTakenAddress shows that a client cannot take over an address that a different client still
-// uses. This applies even if the client at the address answers the thief's checks.
+// uses. This applies even if the client at the address answers the engine's check for the thief.
 func TestTakenAddress(t *testing.T) {
 	e := newEngine(t)
 	c := echo(t, e)

@@ -26,8 +26,8 @@ func TestMix(t *testing.T) {
 	h.wantHears(d, a, b, c)
 }
 
-// TestMixSilence shows that silent members share a stream. When a member begins to speak or stops,
-// nobody hears a difference.
+// TestMixSilence shows that silent members share a stream. A member that begins to speak or stops
+// hears no difference in the others' voices.
 func TestMixSilence(t *testing.T) {
 	h := newHall(t)
 	a, b, c := h.enter(sdp.G722, 440), h.enter(sdp.G722, 0), h.enter(sdp.G722, 0)

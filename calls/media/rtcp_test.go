@@ -63,8 +63,8 @@ func TestRepeat(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "video")
 	first := hear(t, alice.parts[0], bob.parts[0], key)
 
-	// Bob gets a packet again without asking alice. His client drops it as a duplicate, so the
-	// engine's count shows that it was sent.
+	// Bob requests a packet that he has received. His client drops the duplicate, so the test
+	// cannot see whether the engine sends it.
 	before := bob.leg.Quality()
 	again := nack(first.SSRC, first.SequenceNumber)
 	must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{again}))

@@ -210,7 +210,8 @@ func TestOnce(t *testing.T) {
 }
 
 // TestSpoolOutlives shows what happens to a spool if its recording changed while no process was
-// running. A deleted recording stays deleted. An abandoned recording is completed.
+// running. A deleted recording stays deleted. An abandoned recording is completed. A spool without
+// a header is deleted, and a spool of a later version is kept.
 func TestSpoolOutlives(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) {
 		w := newWorld(t)
@@ -344,7 +345,8 @@ func TestLongAddress(t *testing.T) {
 	}
 }
 
-// TestStartFails shows that a recording that cannot begin leaves no trace.
+// TestStartFails shows that a recording that cannot begin leaves no trace, or is stopped if only
+// its spool cannot be created.
 func TestStartFails(t *testing.T) {
 	w := newWorld(t)
 	call := w.call(0)

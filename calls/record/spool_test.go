@@ -67,8 +67,9 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestTornTail cuts a spool off at each byte, and corrupts each byte. Reading ends without an error
-// at the last block before that byte.
+// TestTornTail cuts a spool off at each byte, and corrupts each byte. If the byte belongs to the
+// header, reading fails. Otherwise, reading ends without an error at the last block before the
+// byte.
 func TestTornTail(t *testing.T) {
 	p := newTestSpool(t)
 	ends := []int64{p.offset} // ends of blocks

@@ -16,7 +16,7 @@ type line struct {
 
 // lines returns the packets that an Opus sender sends within length, in the order of their arrival.
 // It calls say before each packet is sent. say may change the packet, or return false to drop the
-// packet. Reports are sent every five seconds.
+// packet. If reports is true, a report follows every five seconds.
 func lines(length time.Duration, ppm float64, jitter time.Duration, reports bool, say func(l *line) bool) []line {
 	random := rand.New(rand.NewPCG(1, 1))
 	var all []line

@@ -175,7 +175,7 @@ func (b *browser) say(payload string) {
 	b.seq++
 }
 
-// speak sends a tone every 20 ms until the test ends.
+// speak sends a packet of a tone every 20 ms until the test ends.
 func (b *browser) speak() {
 	done := make(chan struct{})
 	var group sync.WaitGroup
@@ -268,7 +268,7 @@ func (p *phone) listen() {
 	}
 }
 
-// speak sends a square wave from conn every 20 ms, until conn is closed.
+// speak sends a packet of a square wave from conn every 20 ms, until conn is closed.
 func (p *phone) speak(conn *net.UDPConn) {
 	host, port := addressOf.FindStringSubmatch(p.offer)[1], portOf.FindStringSubmatch(p.offer)[1]
 	to, err := net.ResolveUDPAddr("udp", net.JoinHostPort(host, port))

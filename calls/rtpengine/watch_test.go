@@ -42,7 +42,8 @@ func TestMoveTo(t *testing.T) {
 		t.Errorf("packets are exchanged with %v, want %v", got, second)
 	}
 	if l.mayComeFrom(first) || !l.mayComeFrom(second) {
-		t.Errorf("media may not come from %v only", second)
+		t.Errorf("media may come from %v: %t, from %v: %t, want only the latter",
+			first, l.mayComeFrom(first), second, l.mayComeFrom(second))
 	}
 }
 

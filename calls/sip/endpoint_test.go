@@ -32,8 +32,8 @@ func (w *world) newPassword(endpoint fabric.Resource) string {
 	return account.Password
 }
 
-// TestEndpoint shows that a phone registers as a SIP endpoint, and calls members of the project. It
-// rings for calls to the endpoint's address.
+// TestEndpoint shows that a phone registers as a SIP endpoint, calls a subscriber, and rings for
+// calls to the endpoint's address.
 func TestEndpoint(t *testing.T) {
 	w := newWorld(t)
 	r, desk := w.endpoint("desk-12", `, "caller_id": "Front desk"`)
@@ -139,14 +139,14 @@ func TestEndpointHandler(t *testing.T) {
 	toBob := `, "call_handler": "resource", "calling_handler_resource_id": "` + w.subscribers["bob"] + `"`
 	_, hotline := w.endpoint("hotline", toBob)
 	if _, m := hotline.dial("alice"); m.kind() != "180" {
-		t.Errorf("calling from an endpoint with a handler returned\n%s\nwant 180", m)
+		t.Errorf("calling from an endpoint whose calls go to bob returned\n%s\nwant 180", m)
 	}
 	bob.expect("INVITE")
 }
 
-// TestEndpointWithoutHandler shows that a phone whose calls all go to one resource can call nobody while
-// no resource is set, or while the resource is a subscriber that is disabled or deleted. It can also not
-// transfer the call of somebody who called it.
+// TestEndpointWithoutHandler shows that a phone whose calls all go to one resource can call nobody
+// while no resource is set, or while the resource is a subscriber that is disabled or deleted. It
+// cannot transfer the call of somebody who called it, either.
 func TestEndpointWithoutHandler(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -160,7 +160,7 @@ func TestEndpointWithoutHandler(t *testing.T) {
 		}
 	}
 	_, unset := w.endpoint("unset", `, "call_handler": "resource"`)
-	refused("without a call handler", unset)
+	refused("while no resource is set", unset)
 
 	bob := w.subscribers["bob"]
 	_, hotline := w.endpoint("hotline", `, "call_handler": "resource", "calling_handler_resource_id": "`+bob+`"`)
@@ -168,7 +168,7 @@ func TestEndpointWithoutHandler(t *testing.T) {
 	disabled := true
 	must[fabric.Subscriber](t)(
 		w.fabric.Subscribers.Update(t.Context(), w.project, bob, fabric.SubscriberInput{Disabled: &disabled}))
-	refused("with a disabled subscriber as call handler", hotline)
+	refused("while the resource is a disabled subscriber", hotline)
 
 	alice := w.newPhone("alice")
 	alice.calling("hotline")
@@ -177,13 +177,13 @@ func TestEndpointWithoutHandler(t *testing.T) {
 	alice.expect("200")
 	m := hotline.refers(hotline.inAnsweredDialog("REFER", invite), "<sip:+4930123456@selvage.test>")
 	if m.kind() != "403" {
-		t.Errorf("a transfer with a disabled subscriber as call handler returned\n%s\nwant 403", m)
+		t.Errorf("a transfer while the resource is a disabled subscriber returned\n%s\nwant 403", m)
 	}
 
 	if err := w.fabric.Subscribers.Delete(t.Context(), w.project, bob); err != nil {
 		t.Fatal(err)
 	}
-	refused("with a deleted subscriber as call handler", hotline)
+	refused("while the resource is a deleted subscriber", hotline)
 	if m := carrier.next(silence); m.kind() == "INVITE" {
 		t.Errorf("the gateway got\n%s\nwant nothing", m)
 	}

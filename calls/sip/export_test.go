@@ -110,14 +110,14 @@ func (s *Server) FillTransactions() {
 	}
 }
 
-// FillGuests makes the server keep as many connections from an address without authentication as it can.
+// FillGuests makes the server keep as many unauthenticated connections from an address as it can.
 func (s *Server) FillGuests(from netip.Addr) {
 	for s.guests.Add(from) {
 	}
 }
 
-// LimitMessages makes the server accept only a number of messages from an address that is not proven,
-// however slowly they arrive.
+// LimitMessages makes the server accept at most the given number of messages from an address that
+// is not proven, however slowly they arrive.
 func (s *Server) LimitMessages(from netip.Addr, most int) {
 	s.rates.mu.Lock()
 	defer s.rates.mu.Unlock()

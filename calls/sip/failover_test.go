@@ -13,8 +13,8 @@ import (
 // at returns the address of the phone's socket.
 func (p *phone) at() netip.AddrPort { return p.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
 
-// carriers returns two phones that act as the addresses of one gateway. SRV records name them. more
-// changes the gateway's fields.
+// carriers returns two phones, one at each address of a gateway. SRV records name the addresses.
+// more changes the gateway's fields.
 func (w *world) carriers(more map[string]json.RawMessage) (first, second *phone) {
 	w.t.Helper()
 	first = w.newPhone("carrier")
@@ -187,8 +187,9 @@ func TestFailoverOfConnection(t *testing.T) {
 	trunk.expect("INVITE")
 }
 
-// TestFailoverOfRegistration is like TestFailover, for the registration at the gateway. The server renews
-// a registration at the same address first. If it cannot be renewed, it remains at this address.
+// TestFailoverOfRegistration is like TestFailover, for the registration at the gateway. The server
+// renews a registration at the same address first. If neither address renews it, the server remains
+// registered there.
 func TestFailoverOfRegistration(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.carriers(map[string]json.RawMessage{"register": json.RawMessage("true")})
@@ -259,8 +260,8 @@ func TestRenewalAmongMany(t *testing.T) {
 	registered.expect("REGISTER")
 }
 
-// TestRegistrationOfRenamedGateway shows that the server remains registered at the same address if a
-// gateway is changed.
+// TestRegistrationOfRenamedGateway shows that the server remains registered at the same address if
+// a gateway is renamed, even if the gateway now prefers another address.
 func TestRegistrationOfRenamedGateway(t *testing.T) {
 	w := newWorld(t)
 	registered, id := w.registersAlone()

@@ -327,8 +327,8 @@ func TestRingGroupRefuses(t *testing.T) {
 	}
 }
 
-// TestRingGroupForwards forwards a call to a phone number because no member answers. All lines that
-// a group uses at a gateway count against the gateway's limit.
+// TestRingGroupForwards forwards a call to carol because no member of a group answers. Each line
+// that the group uses at a gateway counts against the group's cap.
 func TestRingGroupForwards(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -341,7 +341,7 @@ func TestRingGroupForwards(t *testing.T) {
 		t.Errorf("the call uses %d lines of the gateway, want 2", got)
 	}
 
-	w.newPhone("bob").calling("sales") // both lines of the group are in use
+	w.newPhone("bob").calling("sales") // the group may use two lines at a time
 	carol.expect("INVITE")
 	for _, invite := range []message{first, second} {
 		carrier.reply(invite, "480 Temporarily Unavailable", "")

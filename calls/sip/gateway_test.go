@@ -72,8 +72,9 @@ func TestGatewayRefuses(t *testing.T) {
 	w.isOver()
 }
 
-// TestCancelAfterChallenge shows that a CANCEL waits for a response to the INVITE with credentials. A
-// gateway that has only responded to the INVITE without credentials would not know the CANCEL.
+// TestCancelAfterChallenge shows that a CANCEL waits for a response to the INVITE with credentials.
+// A gateway that has only responded to the INVITE without credentials would not recognize the
+// CANCEL.
 func TestCancelAfterChallenge(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -182,7 +183,7 @@ func TestTollFraud(t *testing.T) {
 		{"national", fabric.OutboundOn, "+49", "030123456", "404", ""},
 		{"emergency", fabric.OutboundOn, "+49", "112", "404", ""},
 		{"too long", fabric.OutboundOn, "+49", "+4930123456789012", "404", ""},
-		{"a different domain", fabric.OutboundOn, "+49", "+4930123456;user=phone", "404", ""},
+		{"with a parameter", fabric.OutboundOn, "+49", "+4930123456;user=phone", "404", ""},
 	} {
 		if tt.rule != "" {
 			w.permit(tt.rule, tt.prefixes)
@@ -382,8 +383,8 @@ func TestRegistersAtGateway(t *testing.T) {
 	bob.expect("INVITE")
 }
 
-// TestSIPAddress calls a subscriber by a SIP address, which may require a password or limit
-// networks.
+// TestSIPAddress calls a subscriber by a SIP address, which may require a password or permit only
+// some networks.
 func TestSIPAddress(t *testing.T) {
 	w := newWorld(t)
 	bob := w.newPhone("bob")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestGuests shows that clients that have not authenticated can keep only some of the connections that
-// phones need. A connection that has ended or authenticated no longer counts.
+// TestGuests shows that clients that have not authenticated can keep only a limited number of
+// connections. A connection that has ended or authenticated no longer counts.
 func TestGuests(t *testing.T) {
 	s := outsiders{New(Config{})}
 	connect := func() flow {

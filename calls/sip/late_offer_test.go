@@ -95,8 +95,8 @@ func TestLateOfferWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestLateResume shows that a phone may resume a held call with a late offer, whether it called or
-// was called.
+// TestLateResume shows that a phone may resume a held call with a late offer. A phone that was
+// called may also ask for a late offer.
 func TestLateResume(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
@@ -129,7 +129,7 @@ func TestLateResume(t *testing.T) {
 }
 
 // TestLateAnswerPending shows that a phone cannot make another offer before it has answered a late
-// one. The answer is then used, although the refused request came first.
+// one. The answer is then used, although the refused requests came first.
 func TestLateAnswerPending(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)

@@ -50,7 +50,7 @@ func TestWaitingRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(b[:n]), fmt.Sprintf("CSeq: %d ", seq+1)) {
-			t.Errorf("response %d is\n%s\nwant that to the request %d", seq, b[:n], seq+1)
+			t.Errorf("response %d is\n%s\nwant the response to request %d", seq, b[:n], seq+1)
 		}
 	}
 }

@@ -108,8 +108,8 @@ func TestOpenSIPAddressProvesNothing(t *testing.T) {
 	}
 }
 
-// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones,
-// because the server has to remember each request.
+// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones
+// can. The server has to remember each request.
 func TestManyOutsideCalls(t *testing.T) {
 	w := newWorld(t)
 	const most = 10
@@ -157,8 +157,8 @@ func TestClaimedNetworks(t *testing.T) {
 	}
 }
 
-// TestGatewayAboveItsLimits shows that the server does not remember a gateway's calls above its
-// limits. Otherwise, a gateway could use up the transactions of all phones.
+// TestGatewayAboveItsLimits shows that the server does not remember calls above a gateway's limits.
+// Otherwise, the gateway could use up the transactions of all phones.
 func TestGatewayAboveItsLimits(t *testing.T) {
 	w := newWorld(t, func(c *calls.Config) { c.Limits.Gateway.Running = 1 })
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.1"]`)})
@@ -282,8 +282,8 @@ func TestFloodOfPings(t *testing.T) {
 }
 
 // TestConnectionsOfKnownNetwork shows that callers of a SIP address from its networks may keep more
-// connections than strangers. Some telephone systems use one connection for each call. In a large network,
-// anyone may be a stranger.
+// connections than strangers. Some telephone systems use one connection for each call. In a large
+// network, all callers count as strangers.
 func TestConnectionsOfKnownNetwork(t *testing.T) {
 	for networks, want := range map[string]string{
 		`["127.0.0.0/8", "127.0.0.1"]`:  "100",

@@ -13,9 +13,9 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// TestTransferTollFraud shows that a transfer to a phone number follows the same rules and caps as
-// calls that the transferring party dials. If the rules or caps forbid the transfer, nothing is
-// dialed.
+// TestTransferTollFraud shows that a transfer to a phone number follows the same rules as calls
+// that the transferring party dials. If the rules forbid the transfer, nothing is dialed. A call
+// has only one payer.
 func TestTransferTollFraud(t *testing.T) {
 	w := newWorld(t)
 	carrier, id := w.newCarrier(nil)
@@ -75,8 +75,8 @@ func TestTransferTollFraud(t *testing.T) {
 	})
 }
 
-// TestTransferCaps shows that transfers count against the caps of the transferring party, together
-// with the calls that it dials.
+// TestTransferCaps shows that transfers count against the caps of the transferring party. A failed
+// attempt counts against later transfers, but not against calls that the party dials.
 func TestTransferCaps(t *testing.T) {
 	w := newWorld(t, func(c *calls.Config) { c.Limits.Outbound.Hourly = 1 })
 	carrier, _ := w.newCarrier(nil)
@@ -122,11 +122,11 @@ func TestReferRefused(t *testing.T) {
 	for _, tt := range []struct{ name, to, status string }{
 		{"foreign domain", "<sip:carol@example.org>", "404"},
 		{"foreign address", "<sip:carol@192.0.2.1>", "404"},
-		{"nobody", "<sip:selvage.test>", "404"},
+		{"no user", "<sip:selvage.test>", "404"},
 		{"a different scheme", "<tel:+4930123456>", "404"},
 		{"a different method", "<sip:carol@selvage.test;method=BYE>", "404"},
 		{"attended", "<sip:carol@selvage.test?Replaces=1%3Bto-tag%3D2%3Bfrom-tag%3D3>", "501"},
-		{"two", "<sip:carol@selvage.test>\r\nRefer-To: <sip:alice@selvage.test>", "400"},
+		{"two targets", "<sip:carol@selvage.test>\r\nRefer-To: <sip:alice@selvage.test>", "400"},
 		{"an extension", "<sip:carol@selvage.test>\r\nRequire: multiple-refer", "420"},
 	} {
 		if m := c.bob.refers(c.bobRequests("REFER"), tt.to); m.kind() != tt.status {

@@ -188,7 +188,7 @@ func TestTransferFails(t *testing.T) {
 		want.Refusal = ""
 	})
 
-	// Circular forwards end. Forwards to the party that is being transferred also end.
+	// A forward to the party that is being transferred ends the attempt.
 	w.forwarding("carol", "/private/alice", "", 0)
 	c.bob.transfers(c.bobRequests("REFER"), "carol")
 	carol.refuses(carol.expect("INVITE"), "486 Busy Here")
@@ -232,7 +232,7 @@ func TestTransferrerHangsUp(t *testing.T) {
 	}
 }
 
-// TestTransferToRoom makes bob transfer alice into a room, where she is then alone.
+// TestTransferToRoom makes bob transfer alice into a room, where carol joins her.
 func TestTransferToRoom(t *testing.T) {
 	w := newWorld(t)
 	w.create("video_room", map[string]json.RawMessage{"name": quoted("standup")})

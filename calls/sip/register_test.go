@@ -352,8 +352,8 @@ func TestClaimedPort(t *testing.T) {
 	bob.register()
 }
 
-// TestMovedPhone shows that a phone counts as registered if the same request removes its former
-// contact.
+// TestMovedPhone shows that a phone counts as registered after a request that adds one contact and
+// removes another.
 func TestMovedPhone(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -407,7 +407,8 @@ func TestRepeatDuringAuthentication(t *testing.T) {
 	}
 }
 
-// askSilently registers like ask, but returns "" as the response if the server does not answer.
+// askSilently sends a registration like ask, but returns "" as the response if the server does not
+// answer.
 func (p *phone) askSilently() (string, message) {
 	p.t.Helper()
 	r := p.registration(600)
@@ -461,7 +462,7 @@ func TestEndedCredentials(t *testing.T) {
 	p := w.newPhone("carol")
 	rings := func() bool {
 		t.Helper()
-		// Each caller is new, because an earlier call may still receive its final response.
+		// Each caller is new, because an earlier one may still receive its final response.
 		_, m := w.newPhone("alice").dial("carol")
 		return m.kind() == "180"
 	}
@@ -535,7 +536,7 @@ func TestDamagedPassword(t *testing.T) {
 	}
 
 	broken := w.newPhone("carol")
-	for i := range 25 { // more than a username may have wrong passwords
+	for i := range 25 { // more than the limit of wrong passwords for a username
 		broken.callID = fmt.Sprintf("broken-%d", i)
 		if _, m := broken.ask(broken.registration(600)); m.kind() != "500" {
 			t.Fatalf("a phone whose password is damaged got\n%s\nwant 500", m)

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestRegistrationsAreShared shows that gateways that do not respond do not keep other projects
-// from registering.
+// TestRegistrationsAreShared shows that gateways that do not respond do not keep the server from
+// registering at other projects' gateways.
 func TestRegistrationsAreShared(t *testing.T) {
 	w := newWorld(t)
 	silent := must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
@@ -66,8 +66,9 @@ func TestForwardToDamagedGateway(t *testing.T) {
 	w.recordHas(func(r *calls.Record) { r.Refusal = "gateway_unreachable" })
 }
 
-// TestDamagedGateway shows that a gateway whose password cannot be opened does not keep other gateways
-// from registering. This is logged once. With a new password, the gateway works again.
+// TestDamagedGateway shows that a gateway whose password cannot be opened does not keep the server
+// from registering at other gateways. The damage is logged once. With a new password, the server
+// registers at this gateway, too.
 func TestDamagedGateway(t *testing.T) {
 	w := newWorld(t)
 	registers := map[string]json.RawMessage{"register": json.RawMessage("true")}
@@ -148,7 +149,7 @@ func TestLongerRegistration(t *testing.T) {
 // while it connects to gateways that do not respond.
 func TestSilentGatewaysHoldUpNothing(t *testing.T) {
 	w := newWorld(t)
-	silent := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")) // connects, but speaks no TLS
+	silent := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")) // accepts, but speaks no TLS
 	t.Cleanup(func() { _ = silent.Close() })
 	victim := w.project
 	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
@@ -198,8 +199,8 @@ func TestLostRegistration(t *testing.T) {
 	})
 }
 
-// TestTrunksByName shows that gateways with different names at the same address do not share
-// connections. Sharing would leave one more connection open for each call.
+// TestTrunksByName shows that gateways with different host names at the same address have a
+// connection each. Their calls do not open further connections.
 func TestTrunksByName(t *testing.T) {
 	w := newWorld(t)
 	carrier := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))

@@ -69,8 +69,8 @@ func TestScriptDigits(t *testing.T) {
 	alice.respond(alice.expect("BYE"), "200 OK", "")
 }
 
-// TestScriptKeepsDigits shows that the next verbs get the digits that alice pressed before, but no
-// more than 64 of them.
+// TestScriptKeepsDigits shows that the next verbs get the digits that alice pressed while no verb
+// gathered them, but no more than 64.
 func TestScriptKeepsDigits(t *testing.T) {
 	w, h := newScripted(t, nil,
 		`{"verbs": [{"verb": "answer"}]}`,

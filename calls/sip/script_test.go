@@ -83,25 +83,25 @@ func TestScriptRefuses(t *testing.T) {
 func TestScriptFails(t *testing.T) {
 	many := `{"verbs": [` + strings.Repeat(`{"verb": "answer"},`, 20) + `{"verb": "answer"}]}`
 	for name, answer := range map[string]string{
-		"an error":            "status 500",
-		"a redirect":          "status 302",
-		"no JSON":             "<html>",
-		"a different type":    `[]`,
-		"more JSON":           `{"verbs": []} {}`,
-		"an unknown verb":     `{"verbs": [{"verb": "dance"}]}`,
-		"an unknown member":   `{"verbs": [{"verb": "answer", "loud": true}]}`,
-		"too many verbs":      many,
-		"a foreign parameter": `{"verbs": [{"verb": "answer", "url": "/tone.wav"}]}`,
-		"an unknown cause":    `{"verbs": [{"verb": "hangup", "cause": "TOKEN_REVOKED"}]}`,
-		"no sound":            `{"verbs": [{"verb": "play"}]}`,
-		"too many digits":     `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": 33}]}`,
-		"fewer than 0 digits": `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": -1}]}`,
-		"too long for digits": `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": 1, "seconds": 61}]}`,
-		"seconds for nothing": `{"verbs": [{"verb": "play", "url": "/tone.wav", "seconds": 5}]}`,
-		"no end":              `{"verbs": [{"verb": "record"}]}`,
-		"too many seconds":    `{"verbs": [{"verb": "record", "seconds": 601}]}`,
-		"nobody":              `{"verbs": [{"verb": "connect"}]}`,
-		"too many bytes":      `{"verbs": []}` + strings.Repeat(" ", 64<<10),
+		"an error":              "status 500",
+		"a redirect":            "status 302",
+		"no JSON":               "<html>",
+		"a different type":      `[]`,
+		"more JSON":             `{"verbs": []} {}`,
+		"an unknown verb":       `{"verbs": [{"verb": "dance"}]}`,
+		"an unknown member":     `{"verbs": [{"verb": "answer", "loud": true}]}`,
+		"too many verbs":        many,
+		"another verb's member": `{"verbs": [{"verb": "answer", "url": "/tone.wav"}]}`,
+		"a forbidden cause":     `{"verbs": [{"verb": "hangup", "cause": "TOKEN_REVOKED"}]}`,
+		"no sound":              `{"verbs": [{"verb": "play"}]}`,
+		"too many digits":       `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": 33}]}`,
+		"fewer than 0 digits":   `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": -1}]}`,
+		"too long for digits":   `{"verbs": [{"verb": "play", "url": "/tone.wav", "digits": 1, "seconds": 61}]}`,
+		"seconds for nothing":   `{"verbs": [{"verb": "play", "url": "/tone.wav", "seconds": 5}]}`,
+		"no end":                `{"verbs": [{"verb": "record"}]}`,
+		"too many seconds":      `{"verbs": [{"verb": "record", "seconds": 601}]}`,
+		"nobody":                `{"verbs": [{"verb": "connect"}]}`,
+		"too many bytes":        `{"verbs": []}` + strings.Repeat(" ", 64<<10),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _ := newScripted(t, nil, answer)
@@ -206,8 +206,8 @@ func TestScriptCallerHangsUp(t *testing.T) {
 	}
 }
 
-// TestScriptSounds shows which sounds cannot be played: sounds that are too long, files without
-// audio, and sounds at addresses that the egress policy forbids.
+// TestScriptSounds shows which sounds cannot be played: sounds that are too long or missing, and
+// sounds at addresses that are invalid or that the egress policy forbids.
 func TestScriptSounds(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("a request reached a private address")

@@ -12,14 +12,15 @@ import (
 	"github.com/selvage/selvage/calls/sip"
 )
 
-// accepts accepts a REGISTER of the only gateway, and waits until the server has noted this.
+// accepts accepts a REGISTER, and waits until the server has noted this. There must be only one
+// gateway.
 func (p *phone) accepts(s *sip.Server, m message) {
 	p.t.Helper()
 	p.reply(m, "200 OK", "Expires: 300\r\n")
 	eventually(p.t, "the registration", func() bool { return s.Stats().Gateways == 1 })
 }
 
-// unregister makes a server unregister. The function that it returns waits for the end.
+// unregister makes a server unregister. The function that it returns waits until this has ended.
 func (w *world) unregister(s *sip.Server) (wait func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -37,8 +38,8 @@ func (w *world) readGateways(s *sip.Server) {
 	}
 }
 
-// TestLeaveGateway shows that a server that stops unregisters at a gateway with its password. After
-// that, it does not register again.
+// TestLeaveGateway shows that a server that stops unregisters at a gateway with the gateway's
+// password. After that, it does not register again.
 func TestLeaveGateway(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
@@ -63,7 +64,7 @@ func TestLeaveGateway(t *testing.T) {
 	w.server.RenewRegistrations()
 	w.readGateways(w.server)
 	if m := carrier.next(silence); m != "" {
-		t.Errorf("after it unregistered, the gateway got\n%s\nwant nothing", m)
+		t.Errorf("after the server unregistered, the gateway got\n%s\nwant nothing", m)
 	}
 }
 
@@ -131,8 +132,9 @@ func TestHandOver(t *testing.T) {
 	carrier.accepts(three, carrier.registers("300"))
 }
 
-// TestChangedRegistration shows that a gateway that was changed gets the same Contact again. Otherwise,
-// it would send each call to both. When it no longer registers, the registration ends.
+// TestChangedRegistration shows that a gateway that was changed gets the same Contact again.
+// Otherwise, it would send each call to both contacts. If the username changes or registration is
+// switched off, the former registration ends.
 func TestChangedRegistration(t *testing.T) {
 	w := newWorld(t)
 	carrier, id := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})

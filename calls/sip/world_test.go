@@ -34,8 +34,8 @@ const (
 	silence  = 300 * time.Millisecond // how long tests wait for a message that must not arrive
 )
 
-// remoteNetwork is a network whose phones cannot reach the server at the address in its descriptions of
-// media.
+// remoteNetwork is a network whose phones need an address of the server for media that differs from
+// the one for other phones.
 var remoteNetwork = netip.MustParsePrefix("127.0.3.0/24")
 
 // A world is a server for phones, with everything that the server needs.
