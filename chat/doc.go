@@ -87,7 +87,7 @@ type Nodes interface {
 type Store interface {
 	// AddMessage inserts a message. It first inserts the conversation k and its members if they do
 	// not exist. k must have a new id. If a conversation with the same key exists, that
-	// conversation keeps its id. AddMessage gives the message an id after that of the
+	// conversation keeps its id. AddMessage assigns the message an id after that of the
 	// conversation's last message, and a time that is not earlier. If the sender has sent a message
 	// with the same key to the conversation before, AddMessage returns that message instead. It
 	// queues an event for webhooks. If offline is set, which means that no device of the receiver

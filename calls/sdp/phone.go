@@ -94,9 +94,9 @@ func Resume(text string) string {
 	return b.String()
 }
 
-// Readdress replaces the address from in a description that [Description.Phone] has written by the
-// address to. It returns other descriptions unchanged, for example those of rtpengine, whose origin is
-// a different address.
+// Readdress replaces the address from by the address to in a description that [Description.Phone]
+// has written. It returns other descriptions unchanged, for example those of rtpengine, whose
+// origin is a different address.
 func Readdress(text string, from, to netip.Addr) string {
 	former := connection(from) + "\r\n"
 	if !strings.Contains(text, former+"s=-\r\n") {

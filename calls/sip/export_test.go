@@ -124,7 +124,8 @@ func (s *Server) LimitMessages(from netip.Addr, most int) {
 	s.rates.stranger(networkOf(from)).messages = rate.NewLimiter(0, most)
 }
 
-// LimitCalls makes the server accept only a number of calls to a SIP address, however slowly they arrive.
+// LimitCalls makes the server accept at most the given number of calls to a SIP address, however
+// slowly they arrive.
 func (s *Server) LimitCalls(sipAddressID string, most int) {
 	s.accounts.mu.Lock()
 	defer s.accounts.mu.Unlock()
@@ -141,7 +142,8 @@ func (s *Server) LimitRequestsInCalls() {
 	}
 }
 
-// SweepDamages forgets the logged errors about passwords that have expired by now.
+// SweepDamages makes the server forget errors about passwords that it logged long ago. It uses now
+// as the present time.
 func (s *Server) SweepDamages(now time.Time) { s.damages.sweep(now) }
 
 // DenyOnce counts wrong credentials for a username from an address. It reports whether the server

@@ -26,9 +26,9 @@ var errNoOther = errors.New("the gateway has no other address")
 // that not every call waits for it.
 const silentFor = 5 * time.Minute
 
-// noteSilent records that a gateway has not answered on a path. If nothing else has arrived over the path's
-// connection, it closes the connection. TCP would notice only after a quarter of an hour that the other
-// side is gone, and calls would fail until then.
+// noteSilent records that a gateway has not answered on a path. If nothing has arrived over the
+// path's connection within answerWithin, it closes the connection. TCP would notice only after a
+// quarter of an hour that the other side is gone, and calls would fail until then.
 func (s trunks) noteSilent(gateway string, f flow) {
 	now := time.Now()
 	s.silent.add(silentKey{gateway, f.remote}, now, silentFor)

@@ -26,9 +26,9 @@ func (w *world) carriers(more map[string]json.RawMessage) (first, second *phone)
 	return first, second
 }
 
-// TestFailover shows that a call goes to the next address of a gateway if an address does not answer, or
-// answers with 503. If no address takes the call, the caller learns this. The next call goes first to the
-// address that has answered.
+// TestFailover shows that a call goes to the next address of a gateway if an address does not
+// answer, or answers with 503. If no address takes the call, the caller learns this. The next call
+// tries a silent address last.
 func TestFailover(t *testing.T) {
 	for name, fails := range map[string]func(w *world, p *phone, invite message){
 		"503": func(_ *world, p *phone, invite message) {
@@ -71,8 +71,9 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestSilentAddress shows that an address of a gateway that does not answer is tried after the others until
-// it answers again, even if the caller has given up before.
+// TestSilentAddress shows that an address of a gateway that does not answer is tried after the
+// others until it answers again. This applies even if the caller gave up before the server noticed
+// the silence.
 func TestSilentAddress(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.carriers(map[string]json.RawMessage{})
@@ -113,9 +114,9 @@ func TestSilentRegistrar(t *testing.T) {
 	second.expect("INVITE")
 }
 
-// TestMediaAfterFailover shows that a gateway is heard if it takes a call at another address, even if
-// it describes its media with an address that cannot be used. Each INVITE names the address of the server
-// that can be reached from where the INVITE is sent.
+// TestMediaAfterFailover shows that a gateway is heard if it takes a call at another address, even
+// if it describes its media with an address that cannot be used. Each INVITE names the address at
+// which its recipient can reach the server.
 func TestMediaAfterFailover(t *testing.T) {
 	w := newWorld(t)
 	first, remote, second := w.newPhone("carrier"), w.newPhone("carrier"), w.newPhone("carrier")

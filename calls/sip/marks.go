@@ -36,7 +36,8 @@ func (m *marks[K]) has(k K, now time.Time) bool {
 	return now.Before(m.until[k])
 }
 
-// add marks k for a while from now on. It reports whether k was marked before.
+// add marks k until lasts after now, unless too many other keys are marked. It reports whether k
+// was marked before.
 func (m *marks[K]) add(k K, now time.Time, lasts time.Duration) (wasMarked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

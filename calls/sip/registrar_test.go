@@ -37,7 +37,7 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
-// damage makes the password of a gateway one that cannot be opened.
+// damage changes the password of a gateway so that it cannot be opened.
 func (w *world) damage(gateway string) {
 	w.t.Helper()
 	rows := w.store.Fabric().Resources
