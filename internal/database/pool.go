@@ -188,10 +188,6 @@ func (p *pool) openOne() {
 		p.reportEmptied()
 		return
 	}
-	if p.closed {
-		go p.drop(c)
-		return
-	}
 	p.failedAt = time.Time{}
 	p.failure = nil
 	p.give(c)
@@ -211,8 +207,12 @@ func (p *pool) refuse() {
 }
 
 // give passes a connection to the caller that has waited longest, or keeps it if no caller is
-// waiting. p.mu must be held.
+// waiting. If the pool is closed, give drops the connection. p.mu must be held.
 func (p *pool) give(c *conn) {
+	if p.closed {
+		go p.drop(c)
+		return
+	}
 	if len(p.waiting) == 0 {
 		p.idle = append(p.idle, c)
 		return
@@ -226,7 +226,7 @@ func (p *pool) put(c *conn) {
 	usable := c.usable() // without the lock, because it may take a round trip
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || !usable {
+	if !usable {
 		go p.drop(c)
 		return
 	}

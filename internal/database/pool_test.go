@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // TestPoolWaits shows that a caller waits for a new or free connection for at most Patience, and
@@ -85,4 +86,52 @@ func TestPoolOpening(t *testing.T) {
 			t.Errorf("%d connections are in use, want 5", got)
 		}
 	})
+}
+
+// lateContext is done, and calls late when its error is read.
+type lateContext struct {
+	context.Context
+	late func()
+}
+
+func (c lateContext) Err() error {
+	c.late()
+	return c.Context.Err()
+}
+
+// TestPoolClosedMeanwhile shows that a pool closes a connection that arrives for a canceled caller
+// when the pool has just been closed.
+func TestPoolClosedMeanwhile(t *testing.T) {
+	config, err := serverConfig(servers.Postgres(t)).server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPool(1, time.Minute, connector(config))
+	c, err := p.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	turn := make(chan got, 1)
+	var closing sync.WaitGroup
+	ctx := lateContext{Context: canceled, late: func() {
+		turn <- got{conn: c}
+		closing.Go(p.close)
+		for closed := false; !closed; {
+			p.mu.Lock()
+			closed = p.closed
+			p.mu.Unlock()
+		}
+	}}
+	if _, err := p.wait(ctx, turn); !errors.Is(err, context.Canceled) {
+		t.Errorf("wait = %v, want canceled", err)
+	}
+
+	began := time.Now()
+	closing.Wait()
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("closing the pool took %v, want no wait for a connection that nobody uses", took)
+	}
 }
