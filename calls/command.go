@@ -7,9 +7,9 @@ type Client struct {
 	Token  fabric.Token
 	Socket Socket
 
-	// Party describes a caller that is a SIP endpoint or is outside the project. It is nil for
-	// browsers and phones of subscribers. The names of outside callers come from the gateway or the
-	// SIP message.
+	// Party describes a caller that is a SIP endpoint, is outside the project, or uses a phone that
+	// hides the caller. It is nil for browsers and for other phones of subscribers. The names of
+	// outside callers come from the gateway or the SIP message.
 	Party *Party `json:",omitempty"`
 
 	// InsideOnly keeps the client from calling phone numbers and SIP gateways.

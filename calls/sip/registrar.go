@@ -26,8 +26,8 @@ const (
 	reachFor      = 2 * dialFor // time limit for finding a gateway's address and connecting to it
 
 	// The number of registrations waiting for a response is limited, both in total and for each
-	// project. Therefore, gateways that do not respond cannot keep other projects from registering.
-	// maxRegistered is the maximum number of registrations per project.
+	// project. Therefore, gateways that do not respond cannot keep the server from registering at
+	// other projects' gateways. maxRegistered is the maximum number of registrations per project.
 	maxAtRegister = 64
 	maxOfProject  = 4
 	maxRegistered = 100

@@ -242,8 +242,8 @@ func (s trunks) dial(ctx context.Context, g fabric.Gateway, at netip.AddrPort) (
 }
 
 // A trunk identifies a connection that this server opened to a gateway. Gateways with different
-// names do not share a connection even at the same address, because a certificate is valid for only
-// one of the names.
+// host names do not share a connection, even at the same address, because a certificate is valid
+// for only one of the names.
 type trunk struct {
 	at              netip.AddrPort
 	transport, host string
