@@ -12,10 +12,10 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Rights limit what a caller that manages API keys can pass on to a key: the caller's own scopes
-// and expiry. Without this limit, a key with only Management could create a key with all scopes,
-// and an expiring key could create one that never expires. A nil *Rights means an operator, who
-// has all rights.
+// Rights are the scopes and the expiry of a caller's credentials. The credentials that the caller
+// creates or changes cannot get more than these: otherwise, a key with only Management could create
+// a key with all scopes, and an expiring key could create one that never expires. A nil *Rights
+// means an operator. Operators have all rights.
 type Rights struct {
 	Scopes  []Scope
 	Expires time.Time // zero means never

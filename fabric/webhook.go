@@ -120,7 +120,7 @@ func (in WebhookInput) apply(w *Webhook) {
 	}
 }
 
-// Create creates a webhook. Creating a project's first webhook also creates its signing key.
+// Create creates a webhook. If the project has no signing key, Create first creates one.
 func (ws *Webhooks) Create(ctx context.Context, projectID string, in WebhookInput) (Webhook, error) {
 	if err := ws.Check(in, true); err != nil {
 		return Webhook{}, err
