@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Keys holds API keys, embed keys and the keys that sign webhook deliveries.
+// Keys holds API keys, embed keys, ingest keys, registration tokens and the keys that sign webhook
+// deliveries.
 type Keys struct{ *core }
 
 var apiKeyTable = table[fabric.APIKey]{

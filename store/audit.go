@@ -19,9 +19,9 @@ import (
 // previous one.
 type Audit struct{ *core }
 
-// AuditBy sets the key of the audit trail. Before AuditBy is called, every change that needs an
-// event fails. The key is not in Config because the caller can derive it only after opening the
-// database, which shows whether a master key exists.
+// AuditBy sets the key of the audit trail. Without a key, every change that needs an event fails. A
+// caller that can derive the key only after opening the database, which shows whether a master key
+// exists, uses AuditBy instead of Config.Audit.
 func (s *Audit) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
 
 // OnReplacedMaster sets a function that is called when another process may have replaced the master

@@ -70,7 +70,7 @@ func (e *ending) Scan(src any) error {
 func (e *ending) value() (any, error) { return int64(0), nil } // the initial value of the column
 
 // partyColumns are the columns with both parties and the dialed address. Erasing a subscriber
-// empties them.
+// empties those that describe the subscriber.
 const partyColumns = `from_name, from_address, from_address_id, from_subscriber,
 	to_name, to_address, to_address_id, to_subscriber, dialed`
 
@@ -186,7 +186,8 @@ func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 	return nil
 }
 
-// FindLeg returns the answered call in a project that has the given leg, unless the call has ended.
+// FindLeg returns the answered call in a project that has the given id or leg, unless the call has
+// ended.
 func (s *Calls) FindLeg(ctx context.Context, projectID, leg string) (calls.Record, error) {
 	return callTable.find(ctx, s.read(), `project_id = $1 AND ended = 0 AND state = $2
 		AND (call_id = $3 OR caller_leg = $3 OR callee_leg = $3)`, projectID, string(calls.InCall), leg)

@@ -19,7 +19,7 @@ type core struct {
 	db  database.DB
 	now func() time.Time
 
-	auditKey atomic.Pointer[audit.Key]       // nil before AuditBy is called
+	auditKey atomic.Pointer[audit.Key]       // nil until Config.Audit or AuditBy sets it
 	replaced func(ctx context.Context) error // set by OnReplacedMaster; may be nil
 	lanes    uint64                          // number of lanes in the audit trail
 	turn     atomic.Uint64                   // counts audited changes, in order to use the lanes in turn
@@ -100,7 +100,7 @@ func (c *core) changeOnce(ctx context.Context, e audit.Event, do func(tx) error)
 func (t tx) addEvent(e audit.Event) { *t.more = append(*t.more, e) }
 
 // once is like change, for a function that does not depend on a transaction. If e is not written,
-// once uses none, so an error from do undoes nothing.
+// once runs do without a transaction, so an error from do undoes nothing.
 func (c *core) once(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if !e.Unwritten() {
 		return c.change(ctx, e, do)

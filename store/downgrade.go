@@ -19,8 +19,8 @@ type Downgrade struct {
 	Current int64 // the schema of the database
 	Schema  int64 // the older schema: the schema of the copy or, without a copy, the schema before Current
 	Copy    string
-	// Until is the time of the last change in the copy. Lost is the number of later audited
-	// changes.
+	// Until is the time of the last audited change in the copy. Lost is the number of audited
+	// changes after it.
 	Until time.Time
 	Lost  int
 	// Breaking lists the changes between the two schemas that a running older version may not

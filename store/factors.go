@@ -255,8 +255,8 @@ func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hash
 	})
 }
 
-// codesChange describes what happened to an owner's recovery codes. It returns "" for the first
-// codes, because the owner is notified of the factor that was created with them.
+// codesChange describes what happened to an owner's recovery codes. It returns "" if the owner had
+// none: the first codes are created with a factor, and the owner is notified of that factor.
 func codesChange(before int64, now int) string {
 	switch {
 	case before == 0:

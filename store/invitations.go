@@ -12,7 +12,7 @@ import (
 
 // FindInvitationOf returns the pending invitation of a subscriber: its newest link and the newest
 // letter, whichever exists. A letter that was sent counts only while its link exists. If there is
-// neither a link nor such a letter, the error is problem.NotFound.
+// neither a link nor an unsent letter, the error is problem.NotFound.
 func (s *Subscribers) FindInvitationOf(ctx context.Context, subscriberID string) (fabric.Invitation, error) {
 	const newest = ` ORDER BY created DESC LIMIT 1`
 	link, linkErr := linkTable.find(ctx, s.read(), `subscriber_id = $1 AND purpose = $2`+newest,

@@ -14,7 +14,7 @@ import (
 // A selection is a query that returns its rows in pages. It does not depend on the type of the
 // rows, so that it is compiled only once.
 type selection struct {
-	thing   string // the singular name of the rows, for errors
+	thing   string // the name of the rows in errors, such as "logins"
 	columns string
 	from    string // the table, along with any joins
 	where   where
@@ -93,8 +93,8 @@ func (s *selection) before(ctx context.Context, t tx, n int) (id string, err err
 	return id, nil
 }
 
-// maxChecked is the maximum number of rows that are read for one page of a listing with checks. A
-// page that would need more rows ends early, so that rare matches do not make a page slow.
+// maxChecked is the default maximum number of rows that are read for one page of a listing with
+// checks. A page that would need more rows ends early, so that rare matches do not make a page slow.
 const maxChecked = 5000
 
 // end returns the key of the row before which a page with checks must stop, so that it checks no
@@ -163,7 +163,7 @@ func (s span) startAt(id string) []any {
 
 // bound adds the limits of the span on the sides that start and until do not limit.
 func (s *selection) bound(w *where, dir direction) {
-	up := s.desc == (dir == backward) // the direction of reading
+	up := s.desc == (dir == backward) // whether rows are read in ascending order
 	above := s.start != nil && up || s.until != nil && !up
 	below := s.start != nil && !up || s.until != nil && up
 	if s.within.low != "" && !above {

@@ -112,7 +112,8 @@ func (s *Logins) LoginClients(ctx context.Context, ids []string) ([]idp.LoginCli
 // EndLogins ends logins and their grants, revokes their tokens and notifies their clients. It skips
 // unknown logins, and logins that have already ended.
 func (s *Logins) EndLogins(ctx context.Context, now time.Time, ends ...revocation.Revocation) error {
-	// All changes lock logins in the order of their ids, so that they cannot deadlock.
+	// Concurrent calls of EndLogins lock logins in the order of their ids, so that they cannot
+	// deadlock.
 	ends = slices.SortedFunc(slices.Values(ends), func(a, b revocation.Revocation) int {
 		return strings.Compare(a.ID, b.ID)
 	})

@@ -33,7 +33,8 @@ func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.Recordin
 	// trail is never erased.
 	e := audit.Of("recording_filter.saved", f.ProjectID, "recording filter", f.ID)
 	return s.change(ctx, e, func(t tx) error {
-		// Concurrent saves of an operator wait for one another, so that each counts the others.
+		// Concurrent saves by the same operator wait here for one another, so that each counts the
+		// others' filters.
 		if _, err := t.Exec(ctx, `UPDATE operators SET disabled = disabled WHERE id = $1`, f.OperatorID); err != nil {
 			return fmt.Errorf("locking operator: %w", err)
 		}

@@ -33,7 +33,8 @@ func (s *Recordings) AddRecording(
 	return stored, false, err
 }
 
-// errOvertaken is returned if a concurrent change deleted or inserted the recording.
+// errOvertaken is returned if a concurrent change deleted the recording, or stored another one with
+// the same identity.
 var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is being changed by other requests")
 
 // errNotWaiting is the error for an upload that names a recording that is not waiting for its

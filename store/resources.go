@@ -192,7 +192,7 @@ func (s *Resources) DeleteResource(
 
 		var n int
 		if err := t.Row(ctx, countRoutes, id).Scan(&n); err != nil {
-			return fmt.Errorf("counting assignments: %w", err)
+			return fmt.Errorf("counting routes: %w", err)
 		}
 		if n > 0 {
 			return problem.New(problem.Conflict, "conflict", "the resource handles calls")

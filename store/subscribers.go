@@ -266,8 +266,8 @@ var updateSubscriber = func() string {
 		WHERE id = $2 AND project_id = $1 RETURNING ` + subscriberTable.columns + `, ` + webhooksOf("subscribers")
 }()
 
-// updateSubscriber updates the row, and returns how many webhooks the project has. A new email
-// address is unverified, unless the change says otherwise.
+// updateSubscriber updates the row, and returns how many enabled webhooks the project has. A new
+// email address is unverified, unless the change says otherwise.
 func (t tx) updateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time,
 ) (sub fabric.Subscriber, webhooks int, err error) {

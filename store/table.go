@@ -20,8 +20,8 @@ type table[T any] struct {
 	fields  func(*T) []any
 }
 
-// A field is the Go type of a column. A column needs a field unless its values are of type string,
-// a number type, bool, or a type that scanTarget and storedValue convert.
+// A field is the Go type of a column. A column needs a field unless its values are strings, numbers
+// or bools, or have a type that scanTarget and storedValue convert.
 type field interface {
 	sql.Scanner
 	value() (any, error)
@@ -340,7 +340,8 @@ func flagOf(b *bool) *int64 {
 	return &n
 }
 
-// null returns NULL for "", so that unique and partial indexes do not contain it.
+// null returns NULL for "". A unique index may contain several NULLs, and a partial index can leave
+// them out.
 func null(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
 
 func scanID(row scanner) (id string, err error) {
