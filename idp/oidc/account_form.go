@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// An accountHandler serves a form of the account page. v is the visit that submits it. If the
+// An accountHandler serves a form that was sent in the visit v to the account page. If the
 // subscriber must first sign in again, the handler returns errAgain or problem.Unauthenticated.
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 

@@ -202,7 +202,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		return f.askFactor(w, r, c, req, s, factorPage)
 	}
 
-	// Does the login have an acr, if the request requires one? A login with a password would.
+	// Does the login have an acr, if the request requires one? If not, a new login may have one.
 	if err := req.CheckClass(s); err != nil {
 		return f.askOrFail(w, r, c, req, "/login", problem.First(err))
 	}

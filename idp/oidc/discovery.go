@@ -87,8 +87,8 @@ func (d *discovery) encodeMetadata(open openTo) (keys.Document, error) {
 	return keys.Document{Body: body, ETag: web.ETag(body), MaxAge: cacheFor}, nil
 }
 
-// configuration returns the metadata that package oidc defines and that is the same for every
-// openTo.
+// configuration returns the metadata that the library's package oidc defines, except the fields
+// that depend on openTo.
 func (d *discovery) configuration() oidc.DiscoveryConfiguration {
 	provenMethods := d.authMethods()
 	allMethods := append(slices.Clone(provenMethods), oidc.AuthMethodNone)

@@ -25,7 +25,7 @@ import (
 
 var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
 
-// sign returns the form token of this kind for the login or browser with this id.
+// sign returns the form token of this kind for the login, subscriber or browser with this id.
 func (pg *pages) sign(kind, id string) string { return signWith(pg.Ring.Derive(kind), id) }
 
 func signWith(key [sha256.Size]byte, id string) string {

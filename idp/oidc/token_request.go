@@ -39,8 +39,8 @@ func byLibrary(library http.Handler) clientHandler {
 	}
 }
 
-// strict reads the form of a request before the library does. It rejects requests that the library
-// would accept: methods other than POST, credentials in the query, JSON, repeated parameters,
+// strict reads the form of a request before the library does. It rejects methods other than POST,
+// parameters in the query, JSON from clients that are not mobile-legacy, repeated parameters,
 // several kinds of client authentication, and bodies that are too large.
 func (s *server) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +105,7 @@ func keepKnown(form url.Values) {
 	}
 }
 
-// knownParams lists the parameters that this package uses. checkForm rejects any repeated parameter
+// knownParams lists the parameters that keepKnown keeps. checkForm rejects any repeated parameter
 // except resource, which may be repeated (RFC 8707, section 2).
 var knownParams = []string{
 	"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion",
