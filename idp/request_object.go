@@ -141,7 +141,8 @@ func (rs *Requests) openObject(ctx context.Context, c Client, raw string) (url.V
 }
 
 // checkObject checks the issuer, audience and lifetime of a request object. If the client must sign
-// its requests, the object must contain all of these claims.
+// its requests, the object must contain all of these claims. checkObject also refuses client
+// assertions, and objects that name another client or request.
 func (c Client) checkObject(claims map[string]any, issuer string, now time.Time) error {
 	if iss, present := claims["iss"]; (present || c.RequireObject) && iss != c.ID {
 		return badObject("its iss must be %s", c.ID)
