@@ -241,8 +241,8 @@ func isWithin(path, base string, alone bool) bool {
 	return path == base || !alone && strings.HasPrefix(path, base+"/")
 }
 
-// lastProject returns the project that the operator visited last, or else the first of projects. The last
-// one may be missing from projects if there are more than maxProjects.
+// lastProject returns the project that the operator visited last, or else the first of projects.
+// The project visited last may be missing from projects if there are more than maxProjects.
 func (a *site) lastProject(v *visit, projects []fabric.Project) (fabric.Project, error) {
 	lastID := a.cookies.Read(v.r, projectCookie)
 	known := projects
