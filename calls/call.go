@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/selvage/selvage/internal/problem"
 )
 
 // A call connects a caller with the clients that the call reaches. In a room, it connects the
@@ -29,6 +27,7 @@ type call struct {
 	transfers  int                     // the number of transfers that the sides have begun
 	state      State
 	record     Record
+	late       changes // the changes of the record that could not be written yet
 	legs       []*leg
 	route      *route      // the targets that ring; nil for echo calls and in rooms
 	admitted   *route      // the last route whose calls through a gateway were admitted
@@ -112,9 +111,9 @@ func (k *call) setState(s State) {
 	case errors.Is(err, ErrTaken):
 		k.takenOver = true
 	case err != nil && s == Completed:
-		k.calls.ends.add(k.record)
+		writer{k}.endLater()
 	case err != nil && s == InCall:
-		go k.recordings.retry(func() error { return saveAnswer(k) })
+		writer{k}.writeLater(writer{k}.answer())
 	}
 	if err != nil {
 		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(s), "error", err)
@@ -134,33 +133,6 @@ func (k *call) trySetState(s State) error {
 	return k.save()
 }
 
-// saveAnswer writes the record of an answered call whose first write failed. The mailbox waits for
-// the database only if the database has just answered a query. If the first attempt has succeeded
-// and only its response was lost, saveAnswer does not repeat the webhook event.
-func saveAnswer(k *call) error {
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
-	stored, err := k.calls.store.FindCall(ctx, k.project, k.id)
-	if err != nil {
-		return problem.IgnoreNotFound(err) // NotFound: the project was deleted
-	}
-	if !stored.Answered.IsZero() {
-		return nil
-	}
-
-	return runIn(context.Background(), k, func() error {
-		if k.state != InCall {
-			return nil
-		}
-		err := k.save()
-		if errors.Is(err, ErrTaken) {
-			k.takenOver = true
-			return nil
-		}
-		return err
-	})
-}
-
 // measure copies the measurements of the caller's media into the record.
 func (k *call) measure() {
 	if k.caller().media == nil || k.caller().ended {
@@ -177,10 +149,11 @@ func (k *call) measure() {
 // saveTimeout limits how long a call waits for its record to be written.
 const saveTimeout = 5 * time.Second
 
+// save writes the record, after the changes that could not be written yet.
 func (k *call) save() error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	return k.calls.store.SaveCall(ctx, k.record)
+	return callEnd{k.record, &k.late}.save(ctx, k.calls.store)
 }
 
 // end ends the call for all legs.

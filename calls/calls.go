@@ -77,7 +77,7 @@ type Calls struct {
 	peers  *peers
 	remote remoteLegs
 	taking sync.Mutex // held while calls of lost nodes are taken over
-	ends   unwritten[Record]
+	ends   unwritten[callEnd]
 	doubt  doubt
 
 	mu       sync.Mutex
@@ -270,7 +270,8 @@ func (c *Calls) useStore(ctx context.Context) {
 		c.log.Error("finding the requests to change rooms", "error", err)
 	}
 
-	if err := c.ends.write(ctx, c.log, c.store.SaveCall); err != nil && ctx.Err() == nil {
+	saveEnd := func(ctx context.Context, end callEnd) error { return end.save(ctx, c.store) }
+	if err := c.ends.write(ctx, c.log, saveEnd); err != nil && ctx.Err() == nil {
 		c.log.Error("writing the ends of calls", "error", err)
 	}
 	if err := c.rooms.ends.write(ctx, c.log, c.rooms.store.EndRoom); err != nil && ctx.Err() == nil {

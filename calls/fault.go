@@ -47,7 +47,7 @@ func (k *call) discard() {
 	k.endTimer.Stop()
 	if k.record.State != "" {
 		k.record.discard()
-		k.calls.ends.add(k.record)
+		writer{k}.endLater()
 	}
 	for _, l := range k.legs {
 		l.ended = true

@@ -54,7 +54,7 @@ func TestFault(t *testing.T) {
 	if left.Ended.IsZero() {
 		t.Error("the record of the faulty call has no end")
 	}
-	panics := func(ctx context.Context, r Record) error { return c.store.SaveCall(ctx, r) } // there is no store
+	panics := func(ctx context.Context, end callEnd) error { return end.save(ctx, c.store) } // there is no store
 	if err := c.ends.write(context.Background(), c.log, panics); err != nil {
 		t.Errorf("writing the ends of calls = %v, want no error", err)
 	}

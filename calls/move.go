@@ -174,7 +174,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, s *script, by string) er
 // nil.
 func (k *call) movable(s *script) error {
 	isConnected := k.state == InCall && !k.echo && len(k.people()) == sidesOf(k)
-	isBusy := k.inRoom != nil || k.moving || k.transfer != nil || k.script != s
+	isBusy := k.inRoom != nil || k.moving || k.transfer != nil || k.script != s || len(k.late) >= maxLate
 	if !isConnected || isBusy {
 		return errNotMovable
 	}
@@ -272,7 +272,7 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 	settings.limitStay(k, k.record.Joined)
 	r.members = append(r.members, k)
 	k.link()
-	k.saveMove(ctx, RoomChange{Session: r.session, By: by})
+	writer{k}.saveMove(ctx, RoomChange{Session: r.session, By: by})
 	for _, l := range people {
 		l.video = r.mixer.SendsVideo(l.media)
 		if settings.joinsWithoutVideo(l) {
@@ -327,16 +327,16 @@ type RoomChange struct {
 	By      string    // the subscriber who requested the move; "" if somebody else did
 }
 
-// saveMove stores that the call has moved. The audit event has the origin in ctx. If writing fails,
-// the call still stays in its new place.
-func (k *call) saveMove(ctx context.Context, m RoomChange) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
-	defer cancel()
-	err := k.calls.store.SaveMove(ctx, k.record, m)
-	if errors.Is(err, ErrTaken) {
-		k.takenOver = true
-	}
-	if err != nil {
-		k.calls.log.Error("writing that a call has moved", "call_id", k.id, "error", err)
-	}
+// saveMove writes that the call has moved. The audit event has the origin in ctx.
+func (k writer) saveMove(ctx context.Context, m RoomChange) {
+	origin := audit.From(ctx)
+	after := k.record
+	k.write(change{
+		record:  after,
+		failure: "writing that a call has moved",
+		write: func(ctx context.Context, r Record) error {
+			return k.calls.store.SaveMove(audit.With(ctx, &origin), r, m)
+		},
+		isIn: func(stored Record) bool { return stored.RoomSession == after.RoomSession },
+	})
 }

@@ -44,7 +44,7 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	k.endTimer.Stop()
 	k.limitLength()
 	k.link()
-	k.saveMove(ctx, left)
+	writer{k}.saveMove(ctx, left)
 	for _, l := range k.people() {
 		l.join()
 	}

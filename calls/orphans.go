@@ -43,7 +43,7 @@ func (c orphans) has(r Record) bool {
 	if r.Node != c.node || c.find(r.ProjectID, r.ID) != nil {
 		return false
 	}
-	_, waits := c.ends.find(func(end Record) bool { return end.Key == r.Key })
+	_, waits := c.ends.find(func(end callEnd) bool { return end.Key == r.Key })
 	return !waits
 }
 

@@ -29,6 +29,10 @@ func (s *script) connect(to string) VerbResult {
 
 	failed := make(chan VerbResult, 1)
 	s.do(func() {
+		if len(k.late) >= maxLate {
+			failed <- VerbResult{Verb: ConnectVerb, Error: TemporaryFailure.Text}
+			return
+		}
 		s.answer()
 		s.failed = failed
 		k.transfer = &transfer{by: s.side(), stays: k.caller(), before: k.record}

@@ -307,15 +307,16 @@ func (k transferring) joinTransferred(l *leg) {
 	k.recordAgain()
 }
 
-// saveTransfer writes the result of a transfer. If this fails, the call continues.
+// saveTransfer writes the result of a transfer.
 func (k transferring) saveTransfer(t Transfer) {
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
-	err := k.calls.store.SaveTransfer(ctx, k.record, t)
-	if errors.Is(err, ErrTaken) {
-		k.takenOver = true
-	}
-	if err != nil {
-		k.calls.log.Error("saving the result of a transfer", "call_id", k.id, "error", err)
-	}
+	after := k.record
+	writer{k.call}.write(change{
+		record:  after,
+		failure: "saving the result of a transfer",
+		write:   func(ctx context.Context, r Record) error { return k.calls.store.SaveTransfer(ctx, r, t) },
+		isIn: func(stored Record) bool {
+			isAnswered := t.Cause == Cause{}
+			return isAnswered && stored.CalleeLeg == after.CalleeLeg
+		},
+	})
 }

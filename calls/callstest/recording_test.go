@@ -314,14 +314,15 @@ func TestRecordSetting(t *testing.T) {
 	m.talk("ada", "bob").isRecorded()
 }
 
-// transfers transfers the call of a pair to a new subscriber, who answers.
-func (p pair) transfers(to string) {
+// transfers transfers the call of a pair to a new subscriber, who answers. It returns the new client.
+func (p pair) transfers(to string) *member {
 	m := p.caller.meeting
 	m.t.Helper()
 	third := m.online(to)
 	p.callee.do(calls.Command{Op: calls.TransferTo, To: "/private/" + to})
 	third.rings()
 	third.do(calls.Command{Op: calls.Answer, SDP: offer})
+	return third
 }
 
 // recordingsOf returns the recordings of a pair's call.

@@ -33,6 +33,20 @@ func (s *faultyStore) SaveCall(ctx context.Context, r calls.Record) error {
 	return s.Store.SaveCall(ctx, r)
 }
 
+func (s *faultyStore) SaveMove(ctx context.Context, r calls.Record, m calls.RoomChange) error {
+	if s.broken.Load() {
+		return errors.New("the database is unavailable")
+	}
+	return s.Store.SaveMove(ctx, r, m)
+}
+
+func (s *faultyStore) SaveTransfer(ctx context.Context, r calls.Record, t calls.Transfer) error {
+	if s.broken.Load() {
+		return errors.New("the database is unavailable")
+	}
+	return s.Store.SaveTransfer(ctx, r, t)
+}
+
 func (s *faultyStore) SaveRoom(ctx context.Context, r calls.RoomSession) error {
 	if s.broken.Load() {
 		return errors.New("the database is unavailable")

@@ -1,0 +1,151 @@
+package calls
+
+import (
+	"context"
+	"errors"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// maxLate is the number of changes that could not be written yet at which a call can no longer move or
+// be transferred.
+const maxLate = 10
+
+// A change is a change of a running call that is written once: its answer, a transfer or a move.
+type change struct {
+	record  Record // the record with the change
+	failure string // the log message if the change cannot be written
+	write   func(ctx context.Context, r Record) error
+
+	// isIn reports whether a stored record contains the change. It may return false if it cannot know.
+	// The audit trail or the webhooks then get the change twice.
+	isIn func(stored Record) bool
+}
+
+// recordNow returns the record to write, given the present record of the call. Its gateway and its
+// recordings are the present ones, because they are also written apart from changes.
+func (c change) recordNow(present Record) Record {
+	r := c.record
+	r.Gateway = present.Gateway
+	r.Payer = present.Payer
+	r.Lines = present.Lines
+	r.OutboundFrom = present.OutboundFrom
+	r.Recorded = present.Recorded
+	r.RecordingSid = present.RecordingSid
+	return r
+}
+
+// changes are the changes of a call that could not be written yet, in their order. Only the first one
+// has been tried. It may be stored, because the response of the database may have been lost.
+type changes []change
+
+// write writes all changes, and removes those that are written. stored is the present row, and present
+// is the present record.
+func (s *changes) write(ctx context.Context, stored, present Record) error {
+	isUnknown := true
+	for len(*s) > 0 {
+		first := (*s)[0]
+		if !isUnknown || !first.isIn(stored) {
+			if err := first.write(ctx, first.recordNow(present)); err != nil {
+				return err
+			}
+		}
+		isUnknown = false
+		*s = (*s)[1:]
+	}
+	return nil
+}
+
+// A callEnd is the record of a call that has ended, with the changes that must be written before.
+type callEnd struct {
+	Record
+	before *changes
+}
+
+// save writes the changes and then the record. If it fails, the next call continues.
+func (e callEnd) save(ctx context.Context, s Store) error {
+	if len(*e.before) > 0 {
+		stored, err := s.FindCall(ctx, e.ProjectID, e.ID)
+		if err != nil {
+			return err
+		}
+		if err := e.before.write(ctx, stored, e.Record); err != nil {
+			return err
+		}
+	}
+	return s.SaveCall(ctx, e.Record)
+}
+
+// A writer writes the changes of a running call.
+type writer struct{ *call }
+
+// write writes a change. If it cannot be written, the call continues, and the change is written later.
+// If another node has taken the call over, this node stops sending events to the call's clients.
+func (k writer) write(c change) {
+	if len(k.late) > 0 {
+		k.late = append(k.late, c)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	err := c.write(ctx, c.record)
+	switch {
+	case err == nil:
+		return
+	case errors.Is(err, ErrTaken):
+		k.takenOver = true
+	case !isObsolete(err):
+		k.writeLater(c)
+	}
+	k.calls.log.Error(c.failure, "call_id", k.id, "error", err)
+}
+
+// writeLater writes a change once the database works again. No other change waits.
+func (k writer) writeLater(c change) {
+	k.late = changes{c}
+	go k.recordings.retry(k.writeLate)
+}
+
+// writeLate writes the changes that could not be written before. The mailbox waits for the database only
+// if the database has just answered a query.
+func (k writer) writeLate() error {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	stored, err := k.calls.store.FindCall(ctx, k.project, k.id)
+	if err != nil {
+		return problem.IgnoreNotFound(err) // NotFound: the project was deleted
+	}
+
+	return runIn(context.Background(), k.call, func() error {
+		if k.state != InCall {
+			return nil // the changes are written with the end of the call
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+		defer cancel()
+		err := k.late.write(ctx, stored, k.record)
+		if errors.Is(err, ErrTaken) {
+			k.takenOver = true
+		}
+		if isObsolete(err) {
+			k.late = nil
+			return nil
+		}
+		return err
+	})
+}
+
+// endLater makes Run write the end of the call, because it could not be written yet.
+func (k writer) endLater() {
+	before := k.late
+	k.late = nil
+	k.calls.ends.add(callEnd{k.record, &before})
+}
+
+// answer returns the change that the call was answered.
+func (k writer) answer() change {
+	return change{
+		record: k.record,
+		write:  k.calls.store.SaveCall,
+		isIn:   func(stored Record) bool { return !stored.Answered.IsZero() },
+	}
+}
