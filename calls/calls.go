@@ -165,9 +165,13 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 	case l == nil:
 		c.tellGone(client, cmd)
 		return Reply{}, nil
-	case cmd.Op == Move:
+	}
+
+	l.at.Store(client.Socket)
+	switch cmd.Op {
+	case Move:
 		return Reply{}, c.moveByClient(ctx, client, l, cmd.To)
-	case cmd.Op == TransferTo:
+	case TransferTo:
 		return Reply{}, c.transferByClient(ctx, client, l, cmd.To)
 	}
 

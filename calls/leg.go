@@ -25,7 +25,7 @@ type leg struct {
 	callers []account // the caller's accounts, which count this leg while it rings
 
 	// Used outside of the mailbox, too.
-	at      atomic.Value // the client's present Socket
+	at      atomic.Value // the client's present Socket, which the mailbox may not know yet; see rebind
 	pressed atomic.Int32 // keys that Pressed has posted to the mailbox, and that have not been handled
 
 	member Member
@@ -94,13 +94,16 @@ func newMember(leg string, party Party) Member {
 	return m
 }
 
-// rebind makes the leg use the present socket and token of its client. Later events go to this
-// socket.
+// rebind makes the leg use the present socket and token of its client. Later events go to this socket.
+// The socket was stored in at before rebind was posted to the mailbox. If the client has got another
+// socket in the meantime, rebind does nothing.
 func (l *leg) rebind(to Client) {
+	if l.at.Load().(Socket).ID != to.Socket.ID {
+		return
+	}
 	l.client = to
 	l.socketLost = time.Time{}
 	l.heard = l.call.calls.fabric.Tokens.Heard() - 1 // check the token at the next tick
-	l.at.Store(to.Socket)
 }
 
 // tell sends an event to the leg's client.

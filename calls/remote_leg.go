@@ -145,6 +145,7 @@ func (c *Calls) movedHere(from Socket, to Client) {
 		if l.holder != to.holder() {
 			continue
 		}
+		l.at.Store(to.Socket)
 		l.call.post(func() {
 			l.rebind(to)
 			if from.ID != to.Socket.ID && l.isRinging() {

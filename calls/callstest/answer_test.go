@@ -72,6 +72,23 @@ func TestAnsweredAfterReconnecting(t *testing.T) {
 	m.wasSent(twice.callee, calls.Invited, 1)
 }
 
+// TestReconnectTwice shows that a client that reconnects twice while its call is busy gets the events of
+// the call on its last socket.
+func TestReconnectTwice(t *testing.T) {
+	rows := &ringingStore{}
+	m := newMeeting(t, func(c *calls.Config) {
+		rows.Store = c.Store.(*store.Store)
+		c.Store = rows
+	})
+	p := pair{caller: m.subscriber("ada"), callee: m.online("bob")}
+	rows.ringing = func() {
+		p.callee.reconnect(m.calls, "node")
+		p.callee.reconnect(m.calls, "node")
+	}
+	p.connects("bob")
+	m.wasSent(p.callee, calls.Joined, 1)
+}
+
 // catchUp waits until the call has done what was requested before.
 func (p pair) catchUp() {
 	p.caller.t.Helper()
