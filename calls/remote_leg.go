@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -141,23 +142,43 @@ const inviteAgainAfter = 2 * time.Second
 // movedHere moves the legs of calls on this node. A client with a new socket gets the invitation again
 // if its leg continues to ring, because the invitation may have been lost with the old socket.
 func (c *Calls) movedHere(from Socket, to Client) {
-	for _, l := range c.legsAt(from) {
-		if l.holder != to.holder() {
-			continue
-		}
+	isNew := from.ID != to.Socket.ID
+	for _, l := range legsOf(c, from, to.holder()) {
 		l.at.Store(to.Socket)
 		l.call.post(func() {
 			l.rebind(to)
-			if from.ID != to.Socket.ID && l.isRinging() {
+			if isNew && l.isRinging() {
 				l.inviteLater()
 			}
 		})
 	}
-	for _, l := range c.legsAt(Socket{}) { // legs of calls that this node has taken over
-		if l.holder == to.holder() {
-			c.tellLost(to.Socket, l.holder, to.Token.ProjectID, l.id)
-		}
+	for _, l := range legsOf(c, Socket{}, to.holder()) { // legs of calls that this node has taken over
+		c.tellLost(to.Socket, l.holder, to.Token.ProjectID, l.id)
 	}
+	if isNew {
+		time.AfterFunc(inviteAgainAfter, func() { inviteMissed(c, from, to) })
+	}
+}
+
+// inviteMissed moves the ringing legs that were added at the old socket of a client after the client got
+// its new socket. Their calls had read the list of sockets before.
+func inviteMissed(c *Calls, from Socket, to Client) {
+	for _, l := range legsOf(c, from, to.holder()) {
+		l.call.post(func() {
+			isThere := l.at.Load().(Socket).ID == from.ID
+			if isThere && l.isRinging() {
+				l.at.Store(to.Socket)
+				l.rebind(to)
+				l.invite()
+			}
+		})
+	}
+}
+
+// legsOf returns the legs of a client that is connected through a socket. holder is the holder of the
+// client's token.
+func legsOf(c *Calls, s Socket, holder string) []*leg {
+	return slices.DeleteFunc(c.legsAt(s), func(l *leg) bool { return l.holder != holder })
 }
 
 // Closed makes the legs of a closed socket on this node wait for their client to reconnect.

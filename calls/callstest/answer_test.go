@@ -89,6 +89,31 @@ func TestReconnectTwice(t *testing.T) {
 	m.wasSent(p.callee, calls.Joined, 1)
 }
 
+// An offeringEngine calls offering before it offers media to a client that will ring.
+type offeringEngine struct {
+	calls.Engine
+	offering func()
+}
+
+func (e *offeringEngine) Offer(w calls.Watcher, other calls.Media, t calls.Terms) (calls.Media, string, error) {
+	e.offering()
+	return e.Engine.Offer(w, other, t)
+}
+
+// TestReconnectWhileDialed shows that a client that reconnects after a call has found its old socket, but
+// before it rings there, gets the invitation and can answer.
+func TestReconnectWhileDialed(t *testing.T) {
+	engine := &offeringEngine{}
+	m := newMeeting(t, func(c *calls.Config) {
+		engine.Engine = c.Engine
+		c.Engine = engine
+	})
+	p := pair{caller: m.subscriber("ada"), callee: m.online("bob")}
+	engine.offering = func() { p.callee.reconnect(m.calls, "node") }
+	p.connects("bob")
+	m.wasSent(p.callee, calls.Joined, 1)
+}
+
 // catchUp waits until the call has done what was requested before.
 func (p pair) catchUp() {
 	p.caller.t.Helper()
