@@ -149,8 +149,17 @@ func (k *call) measure() {
 // saveTimeout limits how long a call waits for its record to be written.
 const saveTimeout = 5 * time.Second
 
-// save writes the record, after the changes that could not be written yet.
+// errEndsWait is the error for the end of a call that is not written, because the end of another call
+// could not be written.
+var errEndsWait = errors.New("the ends of other calls wait to be written")
+
+// save writes the record, after the changes that could not be written yet. If the end of another call
+// could not be written, the database probably does not answer. The end of this call then waits, too.
+// Otherwise, each member of a room would delay the end of the next one by saveTimeout.
 func (k *call) save() error {
+	if k.state == Completed && k.calls.ends.isFailing() {
+		return errEndsWait
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	return callEnd{k.record, &k.late}.save(ctx, k.calls.store)

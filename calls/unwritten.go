@@ -21,8 +21,9 @@ const maxWrites = 20
 // call counts against the limits on calls through gateways. unwritten is safe for concurrent use, but
 // only one goroutine may use write.
 type unwritten[T any] struct {
-	mu   sync.Mutex
-	ends []T
+	mu      sync.Mutex
+	ends    []T
+	failing bool // see isFailing
 }
 
 // add appends the record of a call or session that has ended.
@@ -30,6 +31,14 @@ func (u *unwritten[T]) add(end T) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.ends = append(u.ends, end)
+	u.failing = true
+}
+
+// isFailing reports whether no record was saved since the last one was added.
+func (u *unwritten[T]) isFailing() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.failing
 }
 
 // first returns up to n records from the beginning of the queue.
@@ -58,6 +67,8 @@ func (u *unwritten[T]) removeFirst(again bool) {
 	u.ends = u.ends[1:]
 	if again {
 		u.ends = append(u.ends, end)
+	} else {
+		u.failing = false
 	}
 }
 

@@ -165,6 +165,39 @@ func TestUnwrittenEndOfCall(t *testing.T) {
 	}
 }
 
+// A countingStore is a store that cannot write the ends of calls. It counts the attempts.
+type countingStore struct {
+	*store.Store
+	ends atomic.Int32
+}
+
+func (s *countingStore) SaveCall(ctx context.Context, r calls.Record) error {
+	if r.State == calls.Completed {
+		s.ends.Add(1)
+		return errors.New("the database is unavailable")
+	}
+	return s.Store.SaveCall(ctx, r)
+}
+
+// TestUnwrittenEndsOfMembers shows that the members of a room that ends do not wait for the database one
+// after another if it is unavailable.
+func TestUnwrittenEndsOfMembers(t *testing.T) {
+	var rows *countingStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &countingStore{Store: c.Store.(*store.Store)}
+		c.Store = rows
+	})
+	moderator := m.subscriber("moderator").join()
+	guests := []*member{m.guest().join(), m.guest().join()}
+	moderator.do(calls.Command{Op: calls.End})
+	for _, guest := range guests {
+		m.wasSent(guest, calls.HungUp, 1)
+	}
+	if n := rows.ends.Load(); n != 1 {
+		t.Errorf("the members waited for %d attempts to write an end, want 1", n)
+	}
+}
+
 // TestUnwrittenAnswer shows that the answer to a call is written once the database works again.
 func TestUnwrittenAnswer(t *testing.T) {
 	var rows *faultyStore
