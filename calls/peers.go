@@ -131,6 +131,13 @@ func (p *peers) isKnown(node string) bool {
 	return known
 }
 
+// known returns the other nodes that this node remembers.
+func (p *peers) known() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.lastAlive))
+}
+
 // forgetAfter is how long this node remembers another node that is silent.
 const forgetAfter = time.Hour
 

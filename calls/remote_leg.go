@@ -126,13 +126,17 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 	}
 }
 
-// runningNodes returns the nodes that carry calls.
+// runningNodes returns the nodes that carry calls. If the database is unavailable, it returns all nodes
+// that this node knows. A node that does not learn of the new socket would end the calls of its client.
 func (c *Calls) runningNodes(ctx context.Context) []string {
 	nodes, err := c.store.RunningNodes(ctx)
-	if err != nil && ctx.Err() == nil {
+	if err == nil {
+		return nodes
+	}
+	if ctx.Err() == nil {
 		c.log.Error("finding the calls of a reconnected client", "error", err)
 	}
-	return nodes
+	return c.peers.known()
 }
 
 // inviteAgainAfter is how long a client that has reconnected may take to answer before it gets the

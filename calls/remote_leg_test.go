@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
@@ -32,11 +34,15 @@ func TestRemoteLegs(t *testing.T) {
 	}
 }
 
-// A reconnectedStore is a store in which two nodes carry calls. It has no calls to list.
-type reconnectedStore struct{ Store }
+// A reconnectedStore is a store in which two nodes carry calls. It has no calls to list. If err is not
+// nil, the store is unavailable.
+type reconnectedStore struct {
+	Store
+	err error
+}
 
-func (reconnectedStore) RunningNodes(context.Context) ([]string, error) {
-	return []string{"a", "b"}, nil
+func (s reconnectedStore) RunningNodes(context.Context) ([]string, error) {
+	return []string{"a", "b"}, s.err
 }
 
 func (reconnectedStore) ListCalls(context.Context, string, Filter, page.Query) (page.Page[Record], error) {
@@ -51,17 +57,32 @@ func (sentNodes) Ask(context.Context, string, string, any, any) error           
 func (sentNodes) Handle(string, func(context.Context, string, json.RawMessage) (any, error)) {}
 
 // TestMoved shows that a client that reconnects is reported to all nodes with calls, even if its node
-// knows one of them, because an event has arrived since the old socket was closed.
+// knows one of them, because an event has arrived since the old socket was closed. If the database is
+// unavailable, the client is reported to all nodes that its node has heard from.
 func TestMoved(t *testing.T) {
-	nodes := sentNodes{}
-	c := New(Config{Node: "self", Nodes: nodes, Store: reconnectedStore{}})
-	lost := Socket{Node: "self", ID: "lost"}
-	c.Closed(lost)
-	c.remote.add("1", remoteLeg{node: "a", socket: lost, holder: "alice", project: "p"})
-	alice := fabric.Token{Kind: fabric.SAT, ProjectID: "p", SubscriberID: "alice"}
-	c.Moved(t.Context(), lost, Client{Token: alice, Socket: Socket{Node: "self", ID: "new"}})
-	if want := (sentNodes{"a": true, "b": true}); !maps.Equal(nodes, want) {
-		t.Errorf("the nodes %v were told, want %v", nodes, want)
+	for name, tt := range map[string]struct {
+		err  error
+		want sentNodes
+	}{
+		"available":   {nil, sentNodes{"a": true, "b": true}},
+		"unavailable": {errors.New("the database is unavailable"), sentNodes{"a": true, "c": true}},
+	} {
+		nodes := sentNodes{}
+		c := New(Config{
+			Node:  "self",
+			Nodes: nodes,
+			Store: reconnectedStore{err: tt.err},
+			Log:   slog.New(slog.DiscardHandler),
+		})
+		c.peers.noteAlive("c", time.Now())
+		lost := Socket{Node: "self", ID: "lost"}
+		c.Closed(lost)
+		c.remote.add("1", remoteLeg{node: "a", socket: lost, holder: "alice", project: "p"})
+		alice := fabric.Token{Kind: fabric.SAT, ProjectID: "p", SubscriberID: "alice"}
+		c.Moved(t.Context(), lost, Client{Token: alice, Socket: Socket{Node: "self", ID: "new"}})
+		if !maps.Equal(nodes, tt.want) {
+			t.Errorf("%s: the nodes %v were told, want %v", name, nodes, tt.want)
+		}
 	}
 }
 
