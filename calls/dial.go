@@ -208,6 +208,9 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	k.ringTimer.Reset(c.limits.Ring)
 	l.active = true
 	l.described = time.Now()
+	if !client.Socket.Phone.IsValid() { // a phone has just authenticated
+		l.checkSoon()
+	}
 
 	terms := termsFor(client.Socket)
 	terms.Codecs = commonCodecs(k.route.phones())

@@ -103,8 +103,12 @@ func (l *leg) rebind(to Client) {
 	}
 	l.client = to
 	l.socketLost = time.Time{}
-	l.heard = l.call.calls.fabric.Tokens.Heard() - 1 // check the token at the next tick
+	l.checkSoon()
 }
+
+// checkSoon makes the next tick check the client's token, which may have been revoked just before its
+// command arrived.
+func (l *leg) checkSoon() { l.heard = l.call.calls.fabric.Tokens.Heard() - 1 }
 
 // tell sends an event to the leg's client.
 func (l *leg) tell(e Event) {

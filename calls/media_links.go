@@ -138,6 +138,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	}
 
 	s.active = true
+	s.checkSoon()
 	s.noteVideo()
 	k.link()
 

@@ -266,6 +266,22 @@ func TestRevokedWhileSlow(t *testing.T) {
 	}
 }
 
+// TestRevokedWhileDialing shows that a call ends whose token was revoked before the call began. The socket
+// of the client remains open for a moment after the revocation.
+func TestRevokedWhileDialing(t *testing.T) {
+	m := newMeeting(t)
+	guest := m.guest()
+	if err := m.fabric.Tokens.Revoke(t.Context(), guest.Token); err != nil {
+		t.Fatal(err)
+	}
+	guest.join()
+	go m.calls.Run(t.Context())
+	eventually(t, "the call to end", func() bool { return len(m.received(calls.HungUp, guest)) == 1 })
+	if got := m.received(calls.HungUp, guest)[0].Cause; got != calls.TokenRevoked {
+		t.Errorf("the call ended with %v, want %v", got, calls.TokenRevoked)
+	}
+}
+
 // TestRefusedByRoom shows that the members of a locked room are not notified about a client that
 // could not join.
 func TestRefusedByRoom(t *testing.T) {
