@@ -61,22 +61,19 @@ func (l *leg) applyControls() {
 	l.media.Deafen(l.member.Deaf)
 }
 
-// keepControls writes the controls of both sides into the record without making clients wait.
-// However fast controls change, one goroutine writes, and at most one other goroutine waits.
+// keepControls writes the controls of both sides into the record without making clients wait. If they
+// cannot be written, it tries again until the call has ended. However fast controls change, one goroutine
+// writes, and at most one other goroutine waits.
 func (k *call) keepControls() {
 	if k.controlsChanged {
 		return // the waiting goroutine will write this change, too
 	}
 	k.controlsChanged = true
-	go func() {
-		err := k.saveControls()
-		if err != nil && !errors.Is(err, ErrTaken) {
-			k.calls.log.Error("writing the controls of a call", "call_id", k.id, "error", err)
-		}
-	}()
+	go k.recordings.retry(k.saveControls)
 }
 
-// saveControls writes the present controls of both sides into the record.
+// saveControls writes the present controls of both sides into the record. It logs errors. It returns nil
+// if there is no reason to try again.
 func (k *call) saveControls() error {
 	k.controlsSaving.Lock()
 	defer k.controlsSaving.Unlock()
@@ -90,10 +87,21 @@ func (k *call) saveControls() error {
 		r = k.record
 		return Reply{}, nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = k.calls.store.SaveControls(ctx, r)
 	}
-	return k.calls.store.SaveControls(ctx, r)
+	if err == nil || errors.Is(err, ErrTaken) {
+		return nil
+	}
+
+	k.calls.log.Error("writing the controls of a call", "call_id", k.id, "error", err)
+	return runIn(context.Background(), k, func() error {
+		if k.controlsChanged {
+			return nil // another goroutine waits
+		}
+		k.controlsChanged = true
+		return err
+	})
 }
 
 // noteControls copies the controls of both sides into the record.

@@ -1,7 +1,10 @@
 package callstest
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/selvage/selvage/calls"
@@ -68,6 +71,28 @@ func TestUnwrittenMove(t *testing.T) {
 	if p.call().Joined.IsZero() {
 		t.Error("the record does not contain when the call joined the room")
 	}
+}
+
+// An unsavedControls is a store whose first attempt to write the controls of a call fails.
+type unsavedControls struct {
+	*store.Store
+	asked atomic.Int32
+}
+
+func (s *unsavedControls) SaveControls(ctx context.Context, r calls.Record) error {
+	if s.asked.Add(1) == 1 {
+		return errors.New("the database is unavailable")
+	}
+	return s.Store.SaveControls(ctx, r)
+}
+
+// TestUnwrittenMute shows that a mute is written once the database works again. Otherwise, the member
+// would not be muted after its node was lost.
+func TestUnwrittenMute(t *testing.T) {
+	m := newMeeting(t, func(c *calls.Config) { c.Store = &unsavedControls{Store: c.Store.(*store.Store)} })
+	p := m.talk("ada", "bob")
+	p.caller.do(calls.Command{Op: calls.Mute, Media: []calls.Kind{calls.Audio}})
+	eventually(t, "the mute to be written", func() bool { return p.call().CallerControls&calls.AudioMuted != 0 })
 }
 
 // TestUnwrittenChanges shows that all changes of a call are written in order, if the database is
