@@ -62,7 +62,7 @@ var causes = map[string]Cause{
 // failures maps texts to the causes that a client may send when it cannot answer.
 var failures = map[string]Cause{
 	UserBusy.Text: UserBusy, NoAnswer.Text: NoAnswer, UserNotRegistered.Text: UserNotRegistered,
-	CallRejected.Text: CallRejected, Incompatible.Text: Incompatible,
+	CallRejected.Text: CallRejected, Incompatible.Text: Incompatible, UnallocatedNumber.Text: UnallocatedNumber,
 }
 
 // failureOf returns the cause for a text that a client sent because it cannot answer. For an

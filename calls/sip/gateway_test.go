@@ -72,6 +72,22 @@ func TestGatewayRefuses(t *testing.T) {
 	w.isOver()
 }
 
+// TestUnknownNumber shows that the caller learns that a gateway does not know the number.
+func TestUnknownNumber(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(nil)
+	w.permit(fabric.OutboundOn, "+49")
+	for _, status := range []string{"404 Not Found", "604 Does Not Exist Anywhere"} {
+		alice := w.newPhone("alice")
+		r, _ := alice.dial("+4930123456")
+		carrier.reply(carrier.expect("INVITE"), status, "")
+		carrier.expect("ACK")
+		alice.send(alice.acknowledge(r, alice.expect("404")))
+		w.isOver()
+		w.recordHas(func(r *calls.Record) { r.Cause = calls.UnallocatedNumber })
+	}
+}
+
 // TestCancelAfterChallenge shows that a CANCEL waits for a response to the INVITE with credentials.
 // A gateway that has only responded to the INVITE without credentials would not recognize the
 // CANCEL.

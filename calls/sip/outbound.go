@@ -132,7 +132,7 @@ func (d *dialog) answered(r *sip.Response) {
 	default:
 		if d.finish() {
 			d.logDenial(r)
-			op, cause := failureOf(r.StatusCode)
+			op, cause := failureOf(r.StatusCode, d.gateway != nil)
 			d.hangUp(op, cause)
 		}
 	}

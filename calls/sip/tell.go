@@ -146,11 +146,13 @@ func reasonOf(c calls.Cause) sip.Header {
 	return sip.NewHeader("Reason", fmt.Sprintf(`Q.850;cause=%d;text="%s"`, code, c.Text))
 }
 
-// failureOf returns the command and cause for a phone's refusal. A status of 600 or more ends the
-// call on all devices (RFC 3261, section 21.6). For any other status, the callee's other devices
-// keep ringing.
-func failureOf(status int) (calls.Op, calls.Cause) {
+// failureOf returns the command and cause for a refusal by a phone or a gateway. A status of 600 or more
+// ends the call on all devices (RFC 3261, section 21.6). For any other status, the callee's other devices
+// keep ringing. A gateway knows whether a number exists (RFC 3398, section 8.2.6.1).
+func failureOf(status int, byGateway bool) (calls.Op, calls.Cause) {
 	switch {
+	case byGateway && (status == 404 || status == 410 || status == 484 || status == 604):
+		return calls.Fail, calls.UnallocatedNumber
 	case status == 600:
 		return calls.Hangup, calls.UserBusy
 	case status > 600:
