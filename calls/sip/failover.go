@@ -49,6 +49,8 @@ func (d *dialog) noteAnswer(answer *sip.Response) {
 	case answer != nil:
 		d.server.silent.remove(silentKey{d.gateway.ID, f.remote})
 	case !heard:
+		d.server.log.Warn("a SIP gateway does not answer", "gateway_id", d.gateway.ID, "host",
+			addressOfGateway(*d.gateway), "address", f.remote, "leg_id", d.leg)
 		trunks{d.server}.noteSilent(d.gateway.ID, f)
 	}
 }

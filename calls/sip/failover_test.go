@@ -85,6 +85,7 @@ func TestSilentAddress(t *testing.T) {
 	alice.send(alice.acknowledge(r, alice.expect("487")))
 	w.isOver()
 	w.server.TimeOutRequests()
+	w.logs("a SIP gateway does not answer")
 
 	ends := func(p *phone) {
 		t.Helper()

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,14 +164,14 @@ func (d *dialog) reauthorize(r *sip.Response) bool {
 	return true
 }
 
-// logDenial logs that a gateway denies a request. Usually, the gateway does not accept the password,
-// which only the operator can correct. The response r is nil if the gateway did not answer.
+// logDenial logs that a gateway denies a request. Usually, the gateway does not accept the password, or
+// does not work. Only the operator can correct this. The response r is nil if the gateway did not answer.
 func (d *dialog) logDenial(r *sip.Response) {
 	if d.gateway == nil || r == nil {
 		return
 	}
-	switch r.StatusCode {
-	case 401, 403, 407:
+	isFault := r.StatusCode >= 500 && r.StatusCode < 600
+	if slices.Contains([]int{401, 403, 407}, r.StatusCode) || isFault {
 		d.server.log.Warn("a SIP gateway denies a request", "gateway_id", d.gateway.ID, "host",
 			addressOfGateway(*d.gateway), "leg_id", d.leg, "method", r.CSeq().MethodName, "status", r.StatusCode)
 	}

@@ -70,6 +70,13 @@ func TestGatewayRefuses(t *testing.T) {
 	alice.send(alice.acknowledge(r, alice.expect("480")))
 	w.logs("method=INVITE status=407")
 	w.isOver()
+
+	r, _ = alice.dial("+4930123456")
+	carrier.reply(carrier.expect("INVITE"), "500 Server Internal Error", "")
+	carrier.expect("ACK")
+	alice.send(alice.acknowledge(r, alice.expect("480")))
+	w.logs("method=INVITE status=500")
+	w.isOver()
 }
 
 // TestUnknownNumber shows that the caller learns that a gateway does not know the number.
