@@ -120,8 +120,8 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 }
 
 // consentingLogin returns the login that may consent to an authorization request. isOver is true if
-// the person must sign in again, for example because the login has become too old since the page was
-// shown. If the login still needs a second factor, consentingLogin returns an error, because the
+// the person must sign in again, for example because the login has ended, or has become too old, since
+// the page was shown. If the login still needs a second factor, consentingLogin returns an error, because the
 // consent page is shown only after that factor.
 func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client,
 	req idp.AuthRequest) (login idp.Login, isOver bool, err error) {
@@ -130,7 +130,10 @@ func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client,
 		return idp.Login{}, false, err
 	}
 	login, ok := live.answering(req)
-	if !ok || !req.Means(login) {
+	if !ok { // it has ended since the page was shown
+		return idp.Login{}, true, nil
+	}
+	if !req.Means(login) {
 		return idp.Login{}, false, errStale
 	}
 	if !req.Satisfied(login, cp.Now()) {

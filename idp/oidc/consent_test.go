@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
@@ -41,6 +42,43 @@ func TestConsent(t *testing.T) {
 	w.subscriber("bob@example.com")
 	b.logIn(b.authorize(request(c, "prompt", "login")), "bob@example.com", secret)
 	wantStatus(t, "ada's page answered by bob's login", b.consent(page, "allow"), http.StatusBadRequest)
+}
+
+// TestLoginEndsMeanwhile shows that a person signs in again if the login ends elsewhere while a page asks
+// for consent, or whether to link an account. The same request is then answered.
+func TestLoginEndsMeanwhile(t *testing.T) {
+	f := federate(t, nil)
+	thirdParty, _ := f.client(func(n *idp.Client) { n.FirstParty = false })
+	b := f.newBrowser()
+	end := func(page reply, form string) string {
+		t.Helper()
+		wantText(t, "the page", page, `action="`+form+`"`)
+		must(t, f.fabric.Subscribers.Revoke(t.Context(), f.project.ID, f.ada.ID))
+		f.pass(time.Second)
+		return form + "?id=" + hiddenID.FindStringSubmatch(page.body)[1]
+	}
+
+	consent := b.logIn(b.authorize(request(thirdParty)), email, secret)
+	path := end(consent, "/consent")
+	wantText(t, "the consent page, loaded again", b.get(path), `id="login-submit"`)
+	again := b.consent(consent, "allow")
+	wantText(t, "an answer after the login ended", again, `id="login-submit"`)
+	consent = b.logIn(again, email, secret)
+	done := b.consent(consent, "allow")
+	wantCode(t, "consent after a new login", done)
+	wantParam(t, "consent after a new login", done, "state", "s")
+
+	b = f.newBrowser()
+	link := b.logIn(f.signIn(b, f.ada.Email), email, secret)
+	path = end(link, "/login/link")
+	wantText(t, "the link page, loaded again", b.get(path), `id="login-submit"`)
+	form := link.hiddenFields()
+	form.Set("answer", "yes")
+	again = b.post("/login/link", form)
+	wantText(t, "linking after the login ended", again, `id="login-submit"`)
+	form = b.logIn(again, email, secret).hiddenFields()
+	form.Set("answer", "yes")
+	wantCode(t, "linking after a new login", b.post("/login/link", form))
 }
 
 // TestConsentRevoked shows that revoking a consent ends all of the client's tokens and

@@ -143,6 +143,7 @@ func TestDeviceMeanwhile(t *testing.T) {
 		// wantOpen and wantConfirmed are the errors that devices get. For wantOpen, end runs while
 		// the confirmation page is open. For wantConfirmed, it runs after the page was submitted.
 		wantOpen, wantConfirmed string
+		wantLogin               bool // the answer leads to the login page
 	}{
 		{
 			name: "the subscriber is disabled",
@@ -153,6 +154,7 @@ func TestDeviceMeanwhile(t *testing.T) {
 			},
 			wantOpen:      "authorization_pending",
 			wantConfirmed: "invalid_grant",
+			wantLogin:     true,
 		},
 		{
 			name:          "the client is deleted",
@@ -186,7 +188,12 @@ func TestDeviceMeanwhile(t *testing.T) {
 
 			tt.end(w, open)
 			w.pass(time.Second)
-			wantStatus(t, "answering the page", b.consent(page, "allow"), http.StatusBadRequest)
+			answered := b.consent(page, "allow")
+			if tt.wantLogin {
+				wantText(t, "answering the page", answered, `id="login-submit"`)
+			} else {
+				wantStatus(t, "answering the page", answered, http.StatusBadRequest)
+			}
 			wantError(t, "a device whose page was open", open.poll(), tt.wantOpen)
 			wantError(t, "a confirmed device", confirmed.poll(), tt.wantConfirmed)
 		})

@@ -190,6 +190,7 @@ type linkStep struct {
 	client   idp.Client
 	login    idp.Login
 	upstream idp.Upstream
+	over     bool // the login has ended, so the person must sign in again; login and upstream are not set
 }
 
 // linkStepOf returns the link step of the request with this id.
@@ -202,9 +203,12 @@ func (si *signIn) linkStepOf(r *http.Request, id string) (linkStep, error) {
 	if err != nil {
 		return linkStep{}, err
 	}
-	login, ok := live.answering(req)
-	if !ok || req.Link == nil || req.Chosen == "" {
+	if req.Link == nil || req.Chosen == "" {
 		return linkStep{}, errStale
+	}
+	login, ok := live.answering(req)
+	if !ok {
+		return linkStep{req: req, client: c, over: true}, nil
 	}
 	if req.Means(login) && !req.Satisfied(login, si.Now()) {
 		return linkStep{}, errStale // the person has chosen an older login instead of signing in
@@ -228,6 +232,9 @@ func (si *signIn) showLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if step.over {
+		return backToLogin(w, step.req)
+	}
 	sub, err := si.Subscribers.FindSubscriber(r.Context(), step.login.ProjectID, step.login.SubscriberID)
 	if err != nil {
 		return err
@@ -250,6 +257,9 @@ func (si *signIn) answerLink(w http.ResponseWriter, r *http.Request) error {
 	step, err := si.linkStepOf(r, form.Get("id"))
 	if err != nil {
 		return err
+	}
+	if step.over {
+		return backToLogin(w, step.req)
 	}
 	if form.Get("answer") == "yes" {
 		err := si.Upstreams.Link(r.Context(), step.upstream, *step.req.Link, step.login)
