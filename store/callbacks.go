@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -142,37 +141,43 @@ func (s *Callbacks) wakeReceiver(ctx context.Context, t tx, projectID, address s
 	return s.queue().wake(ctx, t, receiver)
 }
 
-// RedeliverDeadCallbacks queues all dead deliveries in a project again.
+// RedeliverDeadCallbacks queues all dead deliveries in a project again, in short transactions, because
+// there may be many. Each transaction has its own event.
 func (s *Callbacks) RedeliverDeadCallbacks(
 	ctx context.Context, projectID string, now time.Time,
 ) (n int, err error) {
-	err = s.change(ctx, audit.Of("callbacks.redelivered", projectID, "project", projectID), func(t tx) error {
-		res, err := t.Exec(ctx, callbackProjectNames.Replace(requeued+` AND state = 'dead'`), projectID, micros(now))
-		count, err := countChanged(res, err, "dead letters")
-		if err != nil {
-			return err
-		}
-		n = int(count)
-		if n == 0 {
-			t.event.Drop()
-			return nil
-		}
-		t.event.Add("deliveries", strconv.Itoa(n))
-
-		// The deliveries that were just queued have this time.
-		addresses, err := gather(ctx, t, "listing receivers", scanID, `SELECT MIN(url) FROM callback_deliveries
-			WHERE project_id = $1 AND state = 'pending' AND queued = $2 GROUP BY receiver_id`, projectID, micros(now))
-		if err != nil {
-			return err
-		}
-		for _, address := range addresses {
-			if err := s.wakeReceiver(ctx, t, projectID, address, now); err != nil {
+	for some := (deadLetters{more: true}); some.more; n += some.n {
+		e := audit.Of("callbacks.redelivered", projectID, "project", projectID)
+		after := some.last
+		err := s.change(ctx, e, func(t tx) (err error) {
+			some, err = queue{s.core, callbackProjectNames}.requeueSome(ctx, t, projectID, after, now)
+			if err != nil || some.n == 0 {
 				return err
 			}
+			return s.wakeReceivers(ctx, t, projectID, after, some.last, now)
+		})
+		if err != nil {
+			return n, err
 		}
-		return nil
-	})
-	return n, err
+	}
+	return n, nil
+}
+
+// wakeReceivers ends the pauses of the receivers of a project's pending deliveries with an id above
+// after and up to last.
+func (s *Callbacks) wakeReceivers(ctx context.Context, t tx, projectID, after, last string, now time.Time) error {
+	addresses, err := gather(ctx, t, "listing receivers", scanID, `SELECT MIN(url) FROM callback_deliveries
+		WHERE project_id = $1 AND state = 'pending' AND id > $2 AND id <= $3 AND queued = $4 GROUP BY receiver_id`,
+		projectID, after, last, micros(now))
+	if err != nil {
+		return err
+	}
+	for _, address := range addresses {
+		if err := s.wakeReceiver(ctx, t, projectID, address, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ExpireCallbacks marks pending deliveries as dead if they were queued before the given time.

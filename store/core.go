@@ -120,11 +120,12 @@ func resultOf[T any](
 	return result, err
 }
 
-// sweepBatch is the maximum number of rows that sweep deletes in one transaction. It bounds how
-// long a login may have to wait for a sweep.
+// sweepBatch is the maximum number of rows that sweep deletes or changes in one transaction. It bounds
+// how long a login may have to wait for a sweep.
 const sweepBatch = 500
 
-// sweep repeats query until it finds no more rows to delete. query must delete at most $1 rows.
+// sweep repeats query until it finds no more rows to delete or change. query must delete or change at
+// most $1 rows, and must not find the rows that it has changed again.
 func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 	bounds = append([]any{sweepBatch}, bounds...)
 	for {
@@ -138,7 +139,7 @@ func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("deleting expired rows: %w", err)
+			return fmt.Errorf("sweeping rows: %w", err)
 		}
 		if n < sweepBatch {
 			return nil

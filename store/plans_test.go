@@ -3,11 +3,13 @@ package store
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 )
@@ -135,36 +137,88 @@ func TestGoneWebhooksPlan(t *testing.T) {
 	})
 }
 
-// TestManyDeliveries shows that the deliveries of a deleted webhook are deleted in short transactions.
-// One statement for all of them could exceed the time limit.
-func TestManyDeliveries(t *testing.T) {
-	c := Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute}
+// manyDeliveries is more than a transaction deletes or changes.
+const manyDeliveries = 2*sweepBatch + 1
+
+// addDeliveries creates the webhook w of the project p with manyDeliveries pending deliveries. On
+// PostgreSQL, a trigger then refuses statements of the given kind that concern more than sweepBatch
+// deliveries.
+func addDeliveries(t *testing.T, c Config, statement string) *Store {
+	t.Helper()
 	s, _, _ := grantRows(t, c)
 	hook := fabric.Webhook{ID: "w", ProjectID: "p", URL: "https://example.com", Enabled: true}
 	if err := s.CreateWebhook(t.Context(), hook, 1); err != nil {
 		t.Fatal(err)
 	}
 
+	filled(t, c, s, fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		INSERT INTO webhook_deliveries (webhook_id, id, event, subject, body, state, created, queued, due)
+		SELECT 'w', CAST(i AS TEXT), 'e', 's', '{}', 'pending', 0, 0, 0 FROM n`, manyDeliveries))
+	if c.URL == "" {
+		return s
+	}
 	filled(t, c, s,
-		fmt.Sprintf(`INSERT INTO webhook_deliveries
-				(webhook_id, id, event, subject, body, state, created, queued, due)
-			SELECT 'w', CAST(i AS TEXT), 'e', 's', '{}', 'pending', 0, 0, 0
-			FROM generate_series(0, %d) i`, 2*sweepBatch),
 		fmt.Sprintf(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 			'BEGIN
-				IF (SELECT count(*) FROM gone) > %d THEN RAISE ''too many''; END IF;
+				IF (SELECT count(*) FROM old) > %d THEN RAISE ''too many''; END IF;
 				RETURN NULL;
 			END'`, sweepBatch),
-		`CREATE TRIGGER refused AFTER DELETE ON webhook_deliveries REFERENCING OLD TABLE AS gone
+		`CREATE TRIGGER refused AFTER `+statement+` ON webhook_deliveries REFERENCING OLD TABLE AS old
 			FOR EACH STATEMENT EXECUTE FUNCTION refuse()`,
 	)
+	return s
+}
 
+// wantBacklog fails the test unless n deliveries to webhooks are pending.
+func wantBacklog(t *testing.T, s *Store, n int) {
+	t.Helper()
+	if got, _, err := s.Webhooks.Queue().Backlog(t.Context()); err != nil || got != n {
+		t.Errorf("Backlog = %d, %v, want %d", got, err, n)
+	}
+}
+
+// TestManyDeliveries shows that the deliveries of a deleted webhook are deleted in short transactions.
+// One statement for all of them could exceed the time limit.
+func TestManyDeliveries(t *testing.T) {
+	c := Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute}
+	s := addDeliveries(t, c, "DELETE")
 	if err := s.DeleteWebhook(t.Context(), "p", "w"); err != nil {
 		t.Error(err)
 	}
-	n, _, err := s.Webhooks.Queue().Backlog(t.Context())
-	if err != nil || n != 0 {
-		t.Errorf("Backlog = %d, %v, want no deliveries of the deleted webhook", n, err)
+	wantBacklog(t, s, 0)
+}
+
+// TestManyDeadLetters shows that deliveries die and are queued again in short transactions, and that the
+// events of these transactions tell how many were queued.
+func TestManyDeadLetters(t *testing.T) { EachDatabase(t, testManyDeadLetters) }
+
+func testManyDeadLetters(t *testing.T, c Config) {
+	ctx := t.Context()
+	s := addDeliveries(t, c, "UPDATE")
+	now := time.Now()
+	if err := s.ExpireDeliveries(ctx, now, now); err != nil {
+		t.Fatal(err)
+	}
+	wantBacklog(t, s, 0)
+
+	n, err := s.RedeliverDead(ctx, "w", now)
+	if err != nil || n != manyDeliveries {
+		t.Errorf("RedeliverDead = %d, %v, want %d", n, err, manyDeliveries)
+	}
+	wantBacklog(t, s, manyDeliveries)
+
+	filter := audit.Filter{Action: "deliveries.redelivered"}
+	events, err := s.ListAudit(ctx, filter, page.Query{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts []string
+	for _, e := range events.Items {
+		counts = append(counts, e.Detail["deliveries"])
+	}
+	slices.Sort(counts)
+	if got := strings.Join(counts, " "); got != "1 500 500" {
+		t.Errorf("the events tell of %s deliveries, want 1 500 500", got)
 	}
 }
 

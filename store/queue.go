@@ -134,28 +134,64 @@ func (q queue) requeue(ctx context.Context, t tx, receiverID, id string, now tim
 	return t.Row(ctx, q.names.Replace(requeued+` AND {job} = $3`)+` RETURNING `+columns, receiverID, micros(now), id)
 }
 
-// requeueDead queues all dead deliveries to a receiver again.
+// requeueDead queues all dead deliveries to a receiver again, in short transactions, because there may
+// be many. Each transaction has its own event.
 func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time) (n int, err error) {
-	err = q.change(ctx, audit.Of("deliveries.redelivered", "", q.receives(), receiverID), func(t tx) error {
-		res, err := t.Exec(ctx, q.names.Replace(requeued+` AND state = 'dead'`), receiverID, micros(now))
+	for some := (deadLetters{more: true}); some.more; n += some.n {
+		e := audit.Of("deliveries.redelivered", "", q.receives(), receiverID)
+		after := some.last
+		err := q.change(ctx, e, func(t tx) (err error) {
+			if some, err = q.requeueSome(ctx, t, receiverID, after, now); err != nil {
+				return err
+			}
+			if some.n > 0 {
+				if err := t.placeReceiver(ctx, q, receiverID); err != nil {
+					return err
+				}
+			}
+			return q.wake(ctx, t, receiverID)
+		})
 		if err != nil {
-			return fmt.Errorf("queueing dead letters: %w", err)
+			return n, err
 		}
-		count, err := res.RowsAffected()
-		if err != nil {
-			return fmt.Errorf("queueing dead letters: %w", err)
-		}
+	}
+	return n, nil
+}
 
-		n = int(count)
-		if n == 0 {
-			t.event.Drop()
-		} else if err := t.placeReceiver(ctx, q, receiverID); err != nil {
-			return err
-		}
-		t.event.Add("deliveries", strconv.Itoa(n))
-		return q.wake(ctx, t, receiverID)
-	})
-	return n, err
+// deadLetters describes dead deliveries that requeueSome has queued again.
+type deadLetters struct {
+	n    int    // their number
+	last string // the highest id
+	more bool   // there may be others
+}
+
+// requeueSome queues dead deliveries to a receiver again: the first sweepBatch with an id above the given
+// one. A delivery that has died again since is therefore not queued once more. The event of the
+// transaction tells their number. If there are none, the event is dropped.
+func (q queue) requeueSome(
+	ctx context.Context, t tx, receiverID, after string, now time.Time,
+) (some deadLetters, err error) {
+	var found int
+	err = t.Row(ctx, q.names.Replace(`SELECT COUNT(*), COALESCE(MAX({job}), '') FROM (
+			SELECT {job} FROM {deliveries} WHERE {receiver} = $1 AND state = 'dead' AND {job} > $2
+			ORDER BY {job} LIMIT $3) AS entries`), receiverID, after, sweepBatch).Scan(&found, &some.last)
+	if err != nil {
+		return some, fmt.Errorf("finding dead letters: %w", err)
+	}
+
+	res, err := t.Exec(ctx, q.names.Replace(requeued+` AND state = 'dead' AND {job} > $3 AND {job} <= $4`),
+		receiverID, micros(now), after, some.last)
+	n, err := countChanged(res, err, "dead letters")
+	if err != nil {
+		return some, err
+	}
+	some.n = int(n)
+	some.more = found == sweepBatch
+	if some.n == 0 {
+		t.event.Drop()
+	}
+	t.event.Add("deliveries", strconv.Itoa(some.n))
+	return some, nil
 }
 
 // receives returns the kind of receiver: webhook or client.
@@ -174,17 +210,18 @@ func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
 	return nil
 }
 
-// expire marks pending deliveries as dead if they were queued before the given time.
+// expire marks pending deliveries as dead if they were queued before the given time, in short
+// transactions, because there may be many.
 func (q queue) expire(ctx context.Context, before, now time.Time) error {
-	return q.once(ctx, audit.None("the progress of deliveries"), func(t tx) error {
-		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = 'dead', ended = $2,
-				error = CASE WHEN error = '' AND status = 0 THEN 'it could not be sent in time' ELSE error END
-			WHERE state = 'pending' AND queued < $1`), micros(before), micros(now))
-		if err != nil {
-			return fmt.Errorf("giving up deliveries: %w", err)
-		}
-		return nil
-	})
+	const old = `state = 'pending' AND queued < $2`
+	err := q.sweep(ctx, q.names.Replace(`UPDATE {deliveries} SET state = 'dead', ended = $3,
+			error = CASE WHEN error = '' AND status = 0 THEN 'it could not be sent in time' ELSE error END
+		WHERE ({receiver}, {job}) IN (SELECT {receiver}, {job} FROM {deliveries} WHERE `+old+` LIMIT $1)
+		AND `+old), micros(before), micros(now))
+	if err != nil {
+		return fmt.Errorf("giving up deliveries: %w", err)
+	}
+	return nil
 }
 
 // forget deletes deliveries that succeeded before the first of the given times, deliveries that
