@@ -45,8 +45,8 @@ func (s *Resources) ListAddresses(
 	l := addressTable.listing(q.From)
 	l.where = filtered(projectID, f)
 	l.desc = f.Descending
-	if pattern := contains(f.DisplayName); pattern != "" {
-		l.checks = []check{{`LOWER(display_name) LIKE $%d ESCAPE '\'`, []any{pattern}}}
+	if f.DisplayName != "" {
+		l.checks = []check{spelled(`display_name`, f.DisplayName)}
 	}
 	if f.ByName {
 		l.key = []string{"name", "id"}

@@ -329,25 +329,44 @@ func (w *where) compare(key []string, operator string, with []any) {
 	w.args = append(w.args, with...)
 }
 
-// A check is a condition without an index, so the rows that it excludes are read, too. In its SQL,
-// $%d is replaced by the number of the parameter for its first argument, and $%[2]d by that for the
+// A check is a condition without an index, so the rows that it excludes are read, too. In its SQL, each
+// $%d is replaced by the number of the parameter for the next argument, and $%[2]d by that for the
 // second.
 type check struct {
 	condition string
 	args      []any
 }
 
-// containing returns checks that each word of text occurs in an SQL expression, ignoring the case
-// of A to Z. If text has more than maxWords words, it must occur as a whole.
+// containing returns checks that each word of text occurs in an SQL expression, in one of its spellings.
+// If text has more than maxWords words, it must occur as a whole.
 func containing(expression, text string) (checks []check) {
 	words := strings.Fields(text)
 	if len(words) > maxWords {
 		words = []string{strings.Join(words, " ")}
 	}
 	for _, word := range words {
-		checks = append(checks, check{`LOWER(` + expression + `) LIKE $%d ESCAPE '\'`, []any{contains(word)}})
+		checks = append(checks, spelled(expression, word))
 	}
 	return checks
+}
+
+// spelled returns a check that one of the spellings of text occurs in an SQL expression; see
+// spellingsOfName. Text with only one spelling has one condition. Other text always has maxSpellings, so
+// few different queries are prepared.
+func spelled(expression, text string) (c check) {
+	spellings := spellingsOfName(text)
+	for len(spellings) > 1 && len(spellings) < maxSpellings {
+		spellings = append(spellings, spellings[0])
+	}
+	one := `LOWER(` + expression + `) LIKE $%d ESCAPE '\'`
+	c.condition = one + strings.Repeat(` OR `+one, len(spellings)-1)
+	if len(spellings) > 1 {
+		c.condition = `(` + c.condition + `)`
+	}
+	for _, spelling := range spellings {
+		c.args = append(c.args, contains(spelling))
+	}
+	return c
 }
 
 // check adds a check as a condition.

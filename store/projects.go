@@ -61,14 +61,14 @@ func (s *Projects) ProjectsNamed(ctx context.Context, name string) ([]string, er
 		`SELECT id FROM projects WHERE LOWER(name) = $1 ORDER BY id LIMIT 2`, lower(name))
 }
 
-// ListProjects returns a page of the projects whose name contains each word of text, ignoring the case of
-// A to Z, or whose id is text.
+// ListProjects returns a page of the projects whose name contains each word of text, in one of its
+// spellings, or whose id is text.
 func (s *Projects) ListProjects(
 	ctx context.Context, text string, q page.Query,
 ) (page.Page[fabric.Project], error) {
 	l := projectTable.listing(q.From)
 	for _, c := range containing(`name`, text) {
-		c.condition = `(` + c.condition + ` OR id = $%[2]d)`
+		c.condition = `(` + c.condition + ` OR id = $%d)`
 		c.args = append(c.args, strings.ToLower(text))
 		l.checks = append(l.checks, c)
 	}

@@ -2,10 +2,12 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/store"
@@ -25,6 +27,27 @@ func testProjectsNamed(t *testing.T, c store.Config) {
 		ids, err := rows.ProjectsNamed(t.Context(), typed)
 		if err != nil || len(ids) != want {
 			t.Errorf("projects named %q: %q, %v, want %d", typed, ids, err, want)
+		}
+	}
+}
+
+// TestProjectsFound shows that projects are found by the words of their names in either case, also if the
+// words have letters other than A to Z.
+func TestProjectsFound(t *testing.T) { store.EachDatabase(t, testProjectsFound) }
+
+func testProjectsFound(t *testing.T, c store.Config) {
+	rows, p := fabricRows(t, c)
+	name := "Ärzte und ÄMTER"
+	if _, err := rows.UpdateProject(t.Context(), p.ID, fabric.ProjectChange{Name: &name}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]int{
+		"ärzte": 1, "ÄRZTE": 1, "Ärz": 1, "ämter ärzte": 1, "UND": 1, "arzte": 0, "ärzte nobody": 0, "": 1,
+		p.ID: 1, strings.ToUpper(p.ID): 1,
+	} {
+		found, err := rows.ListProjects(t.Context(), typed, page.Query{Size: 10})
+		if err != nil || len(found.Items) != want {
+			t.Errorf("the search for %q finds %d projects, %v, want %d", typed, len(found.Items), err, want)
 		}
 	}
 }

@@ -112,6 +112,9 @@ func lastWord(name string) string {
 // the database.
 func spellingsOfEmail(text string) []string { return []string{fabric.NormalizeEmail(text)} }
 
+// maxSpellings is the maximum number of spellings that spellingsOfName returns.
+const maxSpellings = 4
+
 // spellingsOfName returns the values that LOWER may return for a name. LOWER changes only the
 // letters A to Z. Other letters keep the case in which the name was written. The results assume that
 // it was written as in text, or in lower, title or upper case.

@@ -25,8 +25,7 @@ func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 
 // searchProjects returns a page of the projects in which the operator has a role, and whose name contains
 // each word of text or whose id is text. The projects of a page are sorted by name. If the operator has no
-// role in the installation, it returns all projects on one page, and ignores the case of all letters.
-// Otherwise it ignores only the case of A to Z.
+// role in the installation, it returns all projects on one page.
 func (a *site) searchProjects(
 	v *visit, text string, q page.Query,
 ) (found page.Page[fabric.Project], err error) {
