@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -277,17 +278,15 @@ func checkProxy(t *testing.T, n node, client *http.Client, url string) {
 	}
 }
 
-// TestNginx runs nginx with the configuration, in front of a server.
-func TestNginx(t *testing.T) {
+// runNginx runs nginx with the configuration, after replacements, and returns a client for it.
+func runNginx(t *testing.T, replacements ...string) *http.Client {
+	t.Helper()
 	need(t, "nginx")
-	n := serve(t)
 	dir := t.TempDir()
 	cert, key := certificate(t, dir)
-
-	site := write(t, dir+"/selvage.conf", read(t, "../nginx/selvage.conf",
+	site := write(t, dir+"/selvage.conf", read(t, "../nginx/selvage.conf", append(replacements,
 		`listen 443 ssl http2;`, "listen unix:"+dir+"/socket ssl http2;", `(?m)^ *listen \[::\].*$`, "",
-		`10\.0\.0\.11:8080`, n.address, `(?m)^ *server 10\.0\.0\.12.*$`, "", `/srv/recordings/;`, n.media+"/;",
-		`/etc/ssl/example\.org\.pem`, cert, `/etc/ssl/example\.org\.key`, key))
+		`/etc/ssl/example\.org\.pem`, cert, `/etc/ssl/example\.org\.key`, key)...))
 	user := ""
 	if os.Getuid() == 0 {
 		user = "user root;" // the owner of the media directory
@@ -303,7 +302,54 @@ func TestNginx(t *testing.T) {
 		t.Fatalf("nginx -t: %v\n%s", err, out)
 	}
 	start(t, "nginx", "-e", "stderr", "-c", conf)
-	checkProxy(t, n, through(dir+"/socket"), "https://id.example.org")
+	return through(dir + "/socket")
+}
+
+// TestNginx runs nginx with the configuration, in front of a server.
+func TestNginx(t *testing.T) {
+	need(t, "nginx")
+	n := serve(t)
+	client := runNginx(t, `10\.0\.0\.11:8080`, n.address, `(?m)^ *server 10\.0\.0\.12.*$`, "",
+		`/srv/recordings/;`, n.media+"/;")
+	checkProxy(t, n, client, "https://id.example.org")
+}
+
+// TestNginxLimits shows that a node that responds with 503 to a request, because the request exceeds a
+// limit, still gets other requests. If a node does not respond at all, the other one gets its requests.
+func TestNginxLimits(t *testing.T) {
+	nodes := make([]*httptest.Server, 2)
+	for i := range nodes {
+		nodes[i] = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/limited" {
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+			fmt.Fprint(w, i)
+		}))
+		t.Cleanup(nodes[i].Close)
+	}
+	client := runNginx(t, `10\.0\.0\.11:8080`, nodes[0].Listener.Addr().String(),
+		`10\.0\.0\.12:8080`, nodes[1].Listener.Addr().String())
+
+	const url = "https://id.example.org"
+	if resp, _ := get(t, client, url+"/limited"); resp.StatusCode != 503 || resp.Header.Get("Retry-After") != "1" {
+		t.Errorf("a request that exceeds a limit = %d %v, want 503 with Retry-After", resp.StatusCode, resp.Header)
+	}
+	responded := make(map[string]bool)
+	for range 4 {
+		_, body := get(t, client, url+"/")
+		responded[string(body)] = true
+	}
+	if len(responded) != 2 {
+		t.Errorf("after a response with the status 503, only the nodes %v get requests, want both", responded)
+	}
+
+	nodes[0].Close()
+	for range 4 {
+		if resp, body := get(t, client, url+"/"); resp.StatusCode != 200 || string(body) != "1" {
+			t.Errorf("a request while a node is gone = %d %s, want 200 from node 1", resp.StatusCode, body)
+		}
+	}
 }
 
 // TestCaddy validates the Caddyfile. It then runs Caddy with this file in front of a server, but
