@@ -118,6 +118,12 @@ type StandardClaims struct {
 	Address             *Postal `json:"address,omitempty"`
 }
 
+// verifyMore reports whether the claims say that a telephone number is verified, but the old claims do not.
+func (c StandardClaims) verifyMore(old StandardClaims) bool {
+	isVerified := func(c StandardClaims) bool { return c.PhoneNumberVerified != nil && *c.PhoneNumberVerified }
+	return isVerified(c) && (!isVerified(old) || c.PhoneNumber != old.PhoneNumber)
+}
+
 // A Postal is a postal address (OpenID Connect Core, section 5.1.1).
 type Postal struct {
 	Formatted     string `json:"formatted,omitempty"` // may contain line breaks

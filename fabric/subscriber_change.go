@@ -32,7 +32,8 @@ type SubscriberChange struct {
 
 // Update changes the fields that are set. Setting a new password or disabling the subscriber ends
 // its logins and tokens. If in.Rights do not include Management, Update returns
-// problem.Unauthenticated for a new password, email or RecordCalls.
+// problem.Unauthenticated for a new password, email or RecordCalls, and for a claim that an email or
+// telephone number is verified.
 func (ss *Subscribers) Update(
 	ctx context.Context, projectID, id string, in SubscriberInput,
 ) (Subscriber, error) {
@@ -78,6 +79,9 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	if in.Disabled != nil && !*in.Disabled && !s.Disabled {
 		c.Disabled = nil // already enabled: a concurrent disable must stay
 	}
+	if in.Email == nil && in.Verified != nil && *in.Verified == s.Verified {
+		c.Verified = nil // unchanged: an email that is changed concurrently must stay unverified
+	}
 	if in.RecordCalls != nil && *in.RecordCalls == s.RecordCalls {
 		c.RecordCalls = nil // unchanged: a concurrent change with Management must stay
 	}
@@ -119,9 +123,11 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 
 // needsManagement reports whether only credentials with Management may make the change. This is the
 // case if it changes whether calls are recorded. It is also the case for a new password, and for a
-// new email, to which a link can be sent: both could let somebody else sign in as the subscriber.
+// new email, to which a link can be sent: both could let somebody else sign in as the subscriber. Apps
+// may take a verified email or telephone number as proof of who somebody is.
 func (c SubscriberChange) needsManagement(s Subscriber) bool {
-	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email
+	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email ||
+		c.Verified != nil && *c.Verified && !s.Verified || c.Claims != nil && c.Claims.verifyMore(s.Claims)
 }
 
 // Begins reports whether the change increments the subscriber's Epoch.

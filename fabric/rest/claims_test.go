@@ -27,7 +27,7 @@ func TestStandardClaims(t *testing.T) {
 		{"PUT", `{"email_verified":false}`, `{"email_verified":false}`},
 		{"PUT", verified, verified},
 	} {
-		r := w.call(w.basic(), tt.method, path, tt.body)
+		r := w.call(w.administrator(), tt.method, path, tt.body)
 		r.wantStatus(t, tt.method+" "+tt.body, http.StatusOK)
 		if got := strings.TrimSpace(r.text); got != tt.want {
 			t.Errorf("%s %s: got %s, want %s", tt.method, tt.body, got, tt.want)
@@ -45,6 +45,38 @@ func TestStandardClaims(t *testing.T) {
 
 	r = w.call(w.stranger(), "GET", path, "")
 	r.wantStatus(t, "GET by another project", http.StatusNotFound)
+}
+
+// TestVerifiedNeedsManagement shows that only credentials with Management can mark an email or a
+// telephone number as verified. Others can keep the mark or remove it.
+func TestVerifiedNeedsManagement(t *testing.T) {
+	w := newWorld(t)
+	path := subscribers + "/" + w.create(`{"email":"grace@example.com"}`).ID + "/claims"
+	put := func(by authorization, body string, want int) {
+		t.Helper()
+		w.call(by, "PUT", path, body).wantStatus(t, body, want)
+	}
+	const (
+		email    = `{"email_verified":true}`
+		plain    = `{"email_verified":false,"phone_number":"+14155550100"}`
+		phone    = `{"phone_number":"+14155550100","phone_number_verified":true}`
+		other    = `{"phone_number":"+14155550101","phone_number_verified":true}`
+		withName = `{"nickname":"Grace","email_verified":true,"phone_number":"+14155550100",` +
+			`"phone_number_verified":true}`
+	)
+	put(w.basic(), email, http.StatusUnauthorized)
+	put(w.basic(), phone, http.StatusUnauthorized)
+	if r := w.call(w.basic(), "GET", path, ""); strings.TrimSpace(r.text) != `{"email_verified":false}` {
+		t.Errorf("after refusals, the claims are %s, want only email_verified", r.text)
+	}
+
+	put(w.administrator(), withName, http.StatusOK)
+	put(w.basic(), withName, http.StatusOK)
+	put(w.basic(), phone, http.StatusOK)
+	put(w.basic(), email, http.StatusOK)
+	put(w.basic(), other, http.StatusUnauthorized)
+	put(w.basic(), plain, http.StatusOK)
+	put(w.basic(), email, http.StatusUnauthorized)
 }
 
 func TestStandardClaimsRefused(t *testing.T) {

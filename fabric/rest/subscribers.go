@@ -157,7 +157,8 @@ type claimsResponse struct {
 func showClaims(s fabric.Subscriber) claimsResponse { return claimsResponse{s.Verified, s.Claims} }
 
 // putClaims serves PUT /api/fabric/resources/subscribers/{id}/claims. It replaces all claims, but
-// leaves email_verified unchanged if it is not sent.
+// leaves email_verified unchanged if it is not sent. To verify an email or a telephone number, the caller
+// needs Management.
 func (a subscriberAPI) putClaims(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	members, err := web.Members(r)
 	if err != nil {
@@ -169,11 +170,12 @@ func (a subscriberAPI) putClaims(r *http.Request, by fabric.Issuer) (s fabric.Su
 		EmailVerified *bool `json:"email_verified"`
 	}](members)
 
-	in := fabric.SubscriberInput{Claims: &claims, Verified: account.EmailVerified}
+	in := fabric.SubscriberInput{Claims: &claims, Verified: account.EmailVerified, Rights: by.Rights}
 	if err := errors.Join(err, bad); err != nil {
 		return s, also(err, in.Check(false))
 	}
-	return a.subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), in)
+	s, err = a.subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), in)
+	return s, a.by.refused(r, by, err)
 }
 
 // export serves GET /api/fabric/resources/subscribers/{id}/export. Credentials without Voice

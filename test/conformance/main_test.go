@@ -86,7 +86,8 @@ func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
 	op := &provider{Project: p, person: p.NewSubscriber(t)}
 	full := harness.JSON(map[string]string{"timezone": "Europe/London"})
 	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID, p.Basic(), full).Want(t, 200)
-	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID+"/claims", p.Basic(),
+	keeper := harness.Basic(p.ID, p.NewKey(t, "Voice", "Management"))
+	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID+"/claims", keeper,
 		harness.JSON(said)).Want(t, 200)
 	// The plans send a code challenge only where they test it.
 	register := func(method string) *harness.Client {
