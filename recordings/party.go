@@ -83,7 +83,8 @@ func Tail(party string) string {
 const minNational = 7
 
 // NationalTails takes the tail of a number with a country code, which has up to three digits. It
-// returns the tails that the number may have without the country code. Switches may write numbers in this form.
+// returns the tails that the number may have without the country code. Switches may write numbers in
+// this form.
 func NationalTails(tail string) (tails []string) {
 	for n := max(minNational, len(tail)-3); n < len(tail); n++ {
 		tails = append(tails, tail[:n])

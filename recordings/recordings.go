@@ -80,7 +80,7 @@ type Recordings struct {
 	auth      *cache.Cache[MediaAuth] // by project
 	accesses  accessLog
 	retaining sync.Mutex // held while retained is used
-	retained  time.Time  // when Retention.Apply was called last
+	retained  time.Time  // when applyInTurn last called Retention.Apply
 }
 
 // New returns Recordings with configuration c.

@@ -109,8 +109,8 @@ type RetentionStore interface {
 	ListRules(ctx context.Context, projectID string) ([]Rule, error)
 	// DeleteRule deletes a rule of the project, or returns problem.NotFound.
 	DeleteRule(ctx context.Context, projectID, id string) error
-	// ListKept returns at most n recordings of the project that have media and are not on hold.
-	// Their ids are between after and before.
+	// ListKept returns at most n recordings of the project that are neither waiting for their media
+	// nor on hold. Their ids are between after and before.
 	ListKept(ctx context.Context, projectID, after, before string, n int) ([]Kept, error)
 }
 

@@ -35,7 +35,7 @@ type Store interface {
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
 	// ListRecordings returns a page, newest first, or sorted by call id if the filter has
 	// CallBegins. If too many numbers end with the digits of Party or begin with PartyBegins, or
-	// Name has no words, it returns problem.Invalid.
+	// Name has no words or too many, it returns problem.Invalid.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
 	// IndexRecordings prepares recordings that an older version stored, so that searches by number
 	// and by name find them.

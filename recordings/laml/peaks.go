@@ -95,9 +95,9 @@ func encodeOutline(r *http.Request, rec recordings.Recording, o levels.Outline) 
 	return nil, problem.BadParam(formatParam, "%s must be audiowaveform or wavesurfer", formatParam)
 }
 
-// pixelSize returns the number of frames per pixel. This is perPixel, or computed from pixels, the
-// maximum number of pixels, or otherwise the resolution of the measured outline. perPixel must not
-// be less than this resolution.
+// pixelSize returns the number of frames per pixel. This is perPixel, or is computed from pixels,
+// the maximum number of pixels. If neither is given, it is the resolution of the measured outline.
+// perPixel must not be less than this resolution.
 func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outline) (int, error) {
 	switch {
 	case pixels != "" && perPixel != "":
