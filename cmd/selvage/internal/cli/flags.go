@@ -24,7 +24,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		switch f.Value.Type() {
 		case "bool":
 			needs = "needs true or false"
-		case "int64":
+		case "int", "int64":
 			needs = "needs a whole number"
 		}
 		return Usagef("--%s %s; it is %q", f.Name, needs, invalid.GetValue())

@@ -51,9 +51,6 @@ func (c backupCommands) command() *cobra.Command {
 	restore.Flags().Bool("accept-broken-audit", false, "restore the backup even if its audit trail was tampered with")
 	for _, cmd := range []*cobra.Command{verify, restore} {
 		cmd.Flags().String("identity", "", "`file` with the age identity, such as AGE-SECRET-KEY-1…")
-		if err := cmd.MarkFlagRequired("identity"); err != nil {
-			panic(err)
-		}
 	}
 	key := cli.Command("key FILE", "Create an age identity in a new file, and print its recipient", c.newKey)
 	return cli.Noun("backup", "Backups of the rows and the media", create, list, verify, restore, key)
@@ -246,6 +243,9 @@ func (c backupCommands) openArchive(
 
 // verify reads a whole backup, and checks its contents and its maker.
 func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
+	if err := cli.Need(cmd, "identity"); err != nil {
+		return err
+	}
 	target, err := c.target(cmd, args)
 	if err != nil {
 		return err
@@ -306,6 +306,9 @@ func reportOf(a backup.Archive, h backup.Header, m backup.Manifest) backup.Repor
 
 // restore restores a backup, and prints what people must do afterwards.
 func (c backupCommands) restore(cmd *cobra.Command, args []string) error {
+	if err := cli.Need(cmd, "identity"); err != nil {
+		return err
+	}
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err

@@ -46,13 +46,13 @@ func (c *commands) copyCommand() *cobra.Command {
 	cmd.Long = copyHelp
 	cmd.Flags().String("from", "", "`URL` of the database to copy, sqlite:FILE or postgres://… (default: database)")
 	cmd.Flags().String("to", "", "`URL` of the database to copy to")
-	if err := cmd.MarkFlagRequired("to"); err != nil {
-		panic(err)
-	}
 	return cmd
 }
 
 func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
+	if err := cli.Need(cmd, "to"); err != nil {
+		return err
+	}
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err

@@ -62,15 +62,15 @@ func (c *commands) copyMediaCommand() *cobra.Command {
 		c.withMedia(c.copyMedia))
 	cmd.Long = copyMediaHelp
 	cmd.Flags().String("to", "", "`URL` of the place to copy to, dir:FOLDER or s3://…")
-	if err := cmd.MarkFlagRequired("to"); err != nil {
-		panic(err)
-	}
 	return cmd
 }
 
 // copyMedia copies the media of all recordings to the place that --to names, and prints a summary.
 // It lists missing and damaged files, and then returns an error.
 func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	if err := cli.Need(cmd, "to"); err != nil {
+		return err
+	}
 	place, err := cmd.Flags().GetString("to")
 	if err != nil {
 		return err
