@@ -222,6 +222,40 @@ func testManyDeadLetters(t *testing.T, c Config) {
 	}
 }
 
+// fewRows are tables with few rows, which the deletion of a row that they reference may read entirely.
+var fewRows = []string{"callback_receivers", "dark_logos", "logos", "operator_links", "resource_versions"}
+
+// TestForeignKeysPlan shows that the rows that are deleted together with a row are found with an index. All
+// other changes to an SQLite file would otherwise wait until a whole table has been read.
+func TestForeignKeysPlan(t *testing.T) {
+	s := opened(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
+	type key struct{ table, column string }
+	scan := func(row scanner) (k key, err error) {
+		err = row.Scan(&k.table, &k.column)
+		return k, err
+	}
+	keys, err := gather(t.Context(), s.read(), "listing foreign keys", scan, `SELECT m.name, k."from"
+		FROM sqlite_master m, pragma_foreign_key_list(m.name) k WHERE m.type = 'table'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	checked := 0
+	for _, k := range keys {
+		if slices.Contains(fewRows, k.table) {
+			continue
+		}
+		checked++
+		q := query{`SELECT rowid FROM ` + k.table + ` WHERE ` + k.column + ` = $1`, []any{"x"}}
+		if plan := explain(t, s, q, false); strings.Contains(plan, "SCAN") {
+			t.Errorf("%s has no index of %s: %s", k.table, k.column, plan)
+		}
+	}
+	if checked < 40 {
+		t.Errorf("only %d foreign keys were checked, want at least 40", checked)
+	}
+}
+
 // TestImportedHashes shows that the kinds of imported password hashes are found with an index, in
 // byte order. The result contains no hashes that this version made.
 func TestImportedHashes(t *testing.T) {
