@@ -11,14 +11,19 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// DeleteProject deletes the project with the id r.ID, along with all its rows. If the database cancels
-// the statement, because the project has very many rows, DeleteProject first revokes the tokens, and
-// deletes most rows in short transactions. It does so even if ctx is done, for at most deleteFor. If it
-// is interrupted then, it can be repeated.
+// DeleteProject deletes the project with the id r.ID, along with all its rows. If the project is large,
+// or if the database cancels the statement because it takes too long, DeleteProject first revokes the
+// tokens, and deletes most rows in short transactions. It does so even if ctx is done, for at most
+// deleteFor. If it is interrupted then, it can be repeated.
 func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
-	err := s.deleteProject(ctx, r)
-	if !database.IsCanceled(err) {
+	large, err := s.isLarge(ctx, r.ID)
+	if err != nil {
 		return err
+	}
+	if !large {
+		if err := s.deleteProject(ctx, r); !database.IsCanceled(err) {
+			return err
+		}
 	}
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteFor)
@@ -27,6 +32,26 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 		return err
 	}
 	return s.deleteProject(ctx, r)
+}
+
+// largeProject is the number of rows in a table of projectTables from which a project is large. On SQLite,
+// all other changes wait while a project is deleted in a single transaction.
+const largeProject = 1000
+
+// isLarge reports whether the project has at least largeProject rows in one of projectTables.
+func (s *Projects) isLarge(ctx context.Context, id string) (bool, error) {
+	for _, rows := range projectTables {
+		var n int
+		err := s.read().Row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM `+rows.table+`
+			WHERE project_id = $1 LIMIT $2) AS entries`, id, largeProject).Scan(&n)
+		if err != nil {
+			return false, fmt.Errorf("counting %s of a project: %w", rows.table, err)
+		}
+		if n == largeProject {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // deleteFor limits how long DeleteProject deletes the rows of a large project.

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/test/servers"
@@ -31,21 +33,35 @@ func addSubscribers(t *testing.T, c Config, s *Store, n int) factor.Owner {
 	return owner
 }
 
-// TestDeleteLargeProject shows that a project is deleted even if the server cancels the statement,
-// because it takes too long, and even if the request ends meanwhile. A trigger takes the place of the
-// server's timeout.
-func TestDeleteLargeProject(t *testing.T) {
-	c := Config{URL: preparedServer(t), Audit: auditKey(t)}
-	s, _, _ := grantRows(t, c)
-	owner := addSubscribers(t, c, s, 2*emptyBatch+1)
-	servers.SQL(t, c.URL, `CREATE FUNCTION cancel() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+// refuseDeletion adds a trigger that refuses to delete a row of a table while a condition is true, as if the
+// server canceled the statement, because it takes too long. In the condition, OLD is the row.
+func refuseDeletion(t *testing.T, c Config, s *Store, table, condition string) {
+	t.Helper()
+	if c.URL == "" {
+		filled(t, c, s, `CREATE TRIGGER refuse BEFORE DELETE ON `+table+` WHEN `+condition+`
+			BEGIN SELECT RAISE(ABORT, 'canceled'); END`)
+		return
+	}
+	servers.SQL(t, c.URL, `CREATE FUNCTION refuse() RETURNS TRIGGER LANGUAGE plpgsql AS $$
 		BEGIN
-			IF EXISTS (SELECT 1 FROM subscribers WHERE project_id = OLD.id) THEN
+			IF `+condition+` THEN
 				RAISE EXCEPTION 'canceled' USING ERRCODE = 'query_canceled';
 			END IF;
 			RETURN OLD;
 		END $$;
-		CREATE TRIGGER cancel BEFORE DELETE ON projects FOR EACH ROW EXECUTE FUNCTION cancel();`)
+		CREATE TRIGGER refuse BEFORE DELETE ON `+table+` FOR EACH ROW EXECUTE FUNCTION refuse();`)
+}
+
+// hasSubscribers is the condition that a project has subscribers.
+const hasSubscribers = `EXISTS (SELECT 1 FROM subscribers WHERE project_id = OLD.id)`
+
+// TestDeleteCanceledProject shows that a project is deleted even if the server cancels the statement,
+// because it takes too long, and even if the request ends meanwhile.
+func TestDeleteCanceledProject(t *testing.T) {
+	c := Config{URL: preparedServer(t), Audit: auditKey(t)}
+	s, _, _ := grantRows(t, c)
+	owner := addSubscribers(t, c, s, 2*emptyBatch+1)
+	refuseDeletion(t, c, s, "projects", hasSubscribers)
 
 	r := endOfP()
 	if err := s.deleteProject(t.Context(), r); !database.IsCanceled(err) {
@@ -66,6 +82,41 @@ func TestDeleteLargeProject(t *testing.T) {
 	if set, err := s.HasFactors(t.Context(), owner); err != nil || set.Any() {
 		t.Errorf("a subscriber has %+v, %v, want no factors", set, err)
 	}
+}
+
+// TestDeleteLargeProject shows that the rows of a large project are deleted before the project. In an
+// SQLite file, all other changes would otherwise wait for the deletion of all rows.
+func TestDeleteLargeProject(t *testing.T) { EachDatabase(t, testDeleteLargeProject) }
+
+func testDeleteLargeProject(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	addSubscribers(t, c, s, largeProject-1) // the project already has one
+	refuseDeletion(t, c, s, "projects", hasSubscribers)
+	if err := s.DeleteProject(t.Context(), endOfP()); err != nil {
+		t.Fatalf("deleting a large project = %v, want nil", err)
+	}
+	if _, err := s.FindProject(t.Context(), "p"); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindProject after DeleteProject = %v, want NotFound", err)
+	}
+	actions := auditActions(t, s)
+	for _, want := range []string{"project.deletion_begun", "project.deleted"} {
+		if !slices.Contains(actions, want) {
+			t.Errorf("the audit trail has the actions %q, want %s among them", actions, want)
+		}
+	}
+}
+
+// auditActions returns the actions in the audit trail.
+func auditActions(t *testing.T, s *Store) (actions []string) {
+	t.Helper()
+	events, err := s.ListAudit(t.Context(), audit.Filter{}, page.Query{Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events.Items {
+		actions = append(actions, e.Action)
+	}
+	return actions
 }
 
 // endOfP returns the revocation with which the project p is deleted.
