@@ -209,8 +209,14 @@ func (s *Clients) SetClientLogos(ctx context.Context, id string, logos brand.Log
 	})
 }
 
-// DeleteClient deletes a client and its grants, and revokes its tokens.
+// DeleteClient deletes a client with its grants and consents, and revokes its tokens. If there are very
+// many grants or consents, it first deletes most of them in short transactions.
 func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) error {
+	for table, key := range map[string]string{"grants": "id", "consents": "subscriber_id, client_id"} {
+		if err := s.deleteMost(ctx, table, key, r.ID); err != nil {
+			return err
+		}
+	}
 	return s.change(ctx, audit.Of("client.deleted", "", "client", r.ID), func(t tx) error {
 		var name string
 		err := t.Row(ctx, `DELETE FROM clients WHERE id = $1 RETURNING project_id, name`, r.ID).Scan(
@@ -221,4 +227,29 @@ func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) err
 		t.event.Add("name", name)
 		return t.revoke(ctx, s.ending(r))
 	})
+}
+
+// deleteMost deletes rows of a client from a table with the given primary key, until at most sweepBatch
+// are left.
+func (s *Clients) deleteMost(ctx context.Context, table, key, clientID string) error {
+	for {
+		var n int
+		err := s.read().Row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM `+table+`
+			WHERE client_id = $1 LIMIT $2) AS entries`, clientID, sweepBatch+1).Scan(&n)
+		if err != nil {
+			return fmt.Errorf("counting %s of a client: %w", table, err)
+		}
+		if n <= sweepBatch {
+			return nil
+		}
+
+		err = s.once(ctx, audit.None("rows of a client that is being deleted"), func(t tx) error {
+			_, err := t.Exec(ctx, `DELETE FROM `+table+` WHERE (`+key+`) IN (
+				SELECT `+key+` FROM `+table+` WHERE client_id = $1 LIMIT $2)`, clientID, sweepBatch)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("deleting %s of a client: %w", table, err)
+		}
+	}
 }
