@@ -149,9 +149,9 @@ func (k *call) measure() {
 // saveTimeout limits how long a call waits for its record to be written.
 const saveTimeout = 5 * time.Second
 
-// errEndsWait is the error for the end of a call that is not written, because the end of another call
-// could not be written.
-var errEndsWait = errors.New("the ends of other calls wait to be written")
+// errEndsWait is the error for the end of a call or room session that is not written, because another
+// end could not be written.
+var errEndsWait = errors.New("other ends wait to be written")
 
 // save writes the record, after the changes that could not be written yet. If the end of another call
 // could not be written, the database probably does not answer. The end of this call then waits, too.

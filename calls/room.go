@@ -206,15 +206,24 @@ func (r *room) end(c Cause) {
 	r.stage.stop()
 	r.mixer.Close()
 	r.session.Ended = nowAfter(r.session.Started)
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
 	// Clients that dial meanwhile wait for the mailbox. If the room were forgotten earlier, open would
 	// find the running session in the database, and write its end without the number of its members.
 	defer r.calls.rooms.forget(r)
-	if err := r.calls.rooms.store.EndRoom(ctx, r.session); err != nil && !errors.Is(err, problem.NotFound) {
+	if err := r.saveEnd(); err != nil && !errors.Is(err, problem.NotFound) {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
 		r.calls.rooms.ends.add(r.session)
 	}
+}
+
+// saveEnd writes the end of the session. If the end of another session could not be written, this one
+// waits, too. Otherwise, many rooms could not end before the server stops.
+func (r *room) saveEnd() error {
+	if r.calls.rooms.ends.isFailing() {
+		return errEndsWait
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	return r.calls.rooms.store.EndRoom(ctx, r.session)
 }
 
 // post runs f in the room's mailbox. If f panics, the room session ends.

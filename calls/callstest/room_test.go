@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -165,10 +166,16 @@ func TestUnwrittenEndOfCall(t *testing.T) {
 	}
 }
 
-// A countingStore is a store that cannot write the ends of calls. It counts the attempts.
+// A countingStore is a store that cannot write the ends of calls and room sessions. It counts the
+// attempts.
 type countingStore struct {
 	*store.Store
-	ends atomic.Int32
+	ends, rooms atomic.Int32
+}
+
+func (s *countingStore) EndRoom(context.Context, calls.RoomSession) error {
+	s.rooms.Add(1)
+	return errors.New("the database is unavailable")
 }
 
 func (s *countingStore) SaveCall(ctx context.Context, r calls.Record) error {
@@ -195,6 +202,31 @@ func TestUnwrittenEndsOfMembers(t *testing.T) {
 	}
 	if n := rows.ends.Load(); n != 1 {
 		t.Errorf("the members waited for %d attempts to write an end, want 1", n)
+	}
+}
+
+// TestUnwrittenEndsOfRooms shows that rooms do not wait for the database one after another when they end,
+// for example because the server stops, if it is unavailable.
+func TestUnwrittenEndsOfRooms(t *testing.T) {
+	var rows *countingStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &countingStore{Store: c.Store.(*store.Store)}
+		c.Rooms = rows
+	})
+	kind := m.fabric.Resources.Kinds().ByPath("conference_rooms")
+	must[fabric.Resource](t)(m.fabric.Resources.Create(t.Context(), m.project, kind,
+		map[string]json.RawMessage{"name": json.RawMessage(`"hall"`)}))
+	m.guest().join()
+	m.subscriber("ada").do(calls.Command{Op: calls.Invite, To: "/public/hall", SDP: offer})
+	if n := m.calls.Stats().Rooms; n != 2 {
+		t.Fatalf("%d rooms are open, want 2", n)
+	}
+	m.calls.Shutdown(t.Context())
+	if n := m.calls.Stats().Rooms; n != 0 {
+		t.Errorf("%d rooms are open after the stop, want none", n)
+	}
+	if n := rows.rooms.Load(); n != 1 {
+		t.Errorf("the rooms waited for %d attempts to write an end, want 1", n)
 	}
 }
 
