@@ -33,9 +33,12 @@ type caller struct {
 	// The phone belongs to a SIP endpoint whose call handler cannot be called, so it can call nobody.
 	isBarred bool
 
+	// The call comes from a small network of the gateway or SIP address, or from a gateway at which the
+	// server has registered.
+	fromNetwork bool
+
 	// For calls to a SIP address.
 	provedPassword bool
-	fromNetwork    bool   // the call comes from a small network of the SIP address
 	wrongFor       string // the id of the SIP address for which the password was wrong, or ""
 }
 
@@ -63,21 +66,7 @@ func (s outsiders) admitOutsider(c caller, r *sip.Request, f flow) bool {
 		return true
 	}
 	if f.tcp != nil && !s.keep(f) { // the network does not count as authenticated
-		s.counters.limited.Add(1)
-		s.reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
-		return false
-	}
-	return true
-}
-
-// admitGateway is admitOutsider for a gateway. Package calls limits the calls from gateways. A
-// gateway above its limits gets an answer immediately, so that its requests do not use up the
-// transactions.
-func (s outsiders) admitGateway(c caller, r *sip.Request, f flow) bool {
-	s.prove(f)
-	if s.calls.CheckLimits(c.client) != nil {
-		s.counters.limited.Add(1)
-		s.reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
+		s.refuse(r, f)
 		return false
 	}
 	return true
@@ -164,6 +153,7 @@ func (s outsiders) callerFromGateway(ctx context.Context, r *sip.Request, f flow
 	c.client.Socket.Gateway = true
 	c.client.Socket.SRTP = srtpOf(gateway.Encrypted, gateway.Ciphers)
 	c.gateway = &gateway
+	c.fromNetwork = registered[gateway.ID] || isInSmall(gateway.Networks, f.source())
 	return c, true, nil
 }
 

@@ -281,15 +281,15 @@ func TestFloodOfPings(t *testing.T) {
 	}
 }
 
-// TestConnectionsOfKnownNetwork shows that callers of a SIP address from its networks may keep more
-// connections than strangers. Some telephone systems use one connection for each call. In a large
-// network, all callers count as strangers.
+// TestConnectionsOfKnownNetwork shows that gateways, and callers of a SIP address from its networks, may
+// keep more connections than strangers. Some telephone systems use one connection for each call. In a large
+// network, anyone may be a stranger.
 func TestConnectionsOfKnownNetwork(t *testing.T) {
 	for networks, want := range map[string]string{
 		`["127.0.0.0/8", "127.0.0.1"]`:  "100",
 		`["127.0.0.0/24"]`:              "100",
 		`["127.0.0.0/23", "127.0.1.1"]`: "503",
-		`["0.0.0.0/0"]`:                 "503",
+		`["127.0.0.0/8"]`:               "503",
 	} {
 		t.Run(networks, func(t *testing.T) {
 			w := newWorld(t)
@@ -298,10 +298,17 @@ func TestConnectionsOfKnownNetwork(t *testing.T) {
 				"ip_auth_enabled": json.RawMessage(`true`),
 				"ip_auth":         json.RawMessage(networks),
 			})
+			carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(networks)})
+			w.assign("+49305551234", "bob")
+			w.readGateways(w.server)
 			w.server.FillGuests(netip.MustParseAddr("127.0.0.1"))
+
 			p := w.newPhone("mallory").overTCP()
 			p.send(p.write(p.toSupport(), ""))
 			p.expect(want)
+			carrier.overTCP()
+			carrier.send(carrier.write(carrier.invitation("+49305551234"), ""))
+			carrier.expect(want)
 		})
 	}
 }

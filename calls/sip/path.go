@@ -36,7 +36,7 @@ func (d *dialog) follow(f flow) {
 	d.flow = f
 	switch {
 	case f.tcp == nil:
-	case d.gateway != nil || d.fromNetwork: // over TCP, the source is not forged
+	case d.fromNetwork || d.gateway != nil && d.received == nil: // over TCP, the source is not forged
 		f.tcp.keep()
 	default:
 		outsiders{d.server}.keep(f) // if this fails, the phone registers again, or loses the connection

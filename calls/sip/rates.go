@@ -74,12 +74,19 @@ func newRates() *rates {
 }
 
 // prove records that a phone in a network has authenticated.
-func (r *rates) prove(n netip.Prefix, now time.Time) {
+func (r *rates) prove(n netip.Prefix, now time.Time) { r.add(n, now, maxProven) }
+
+// claim is like prove, for a gateway that has sent a packet over UDP. Its address may be forged. Therefore,
+// gateways leave half of the places to phones.
+func (r *rates) claim(n netip.Prefix, now time.Time) { r.add(n, now, maxProven/2) }
+
+// add makes a network proven, unless this is a new one and at least most networks are proven.
+func (r *rates) add(n netip.Prefix, now time.Time, most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.proven[n]
 	if p == nil {
-		if len(r.proven) >= maxProven {
+		if len(r.proven) >= most {
 			return
 		}
 		p = &provenRate{messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}

@@ -38,6 +38,23 @@ func TestForgedSources(t *testing.T) {
 	}
 }
 
+// TestForgedGateways shows that gateways with forged addresses do not keep the networks of phones from being
+// proven.
+func TestForgedGateways(t *testing.T) {
+	r, now := newRates(), time.Now()
+	for i := range 2 * maxProven {
+		r.claim(forged(i), now)
+	}
+	if !r.isProven(forged(0)) {
+		t.Error("the network of a gateway is not proven")
+	}
+	home := networkOf(netip.MustParseAddr("198.51.100.1"))
+	r.prove(home, now)
+	if !r.isProven(home) {
+		t.Error("after many forged calls, the network of a phone is not proven")
+	}
+}
+
 // TestAnswersToStrangers shows that an address that may be forged gets few answers until a phone
 // there has authenticated.
 func TestAnswersToStrangers(t *testing.T) {
