@@ -177,4 +177,33 @@ func (c *copies) remove(key string) error {
 }
 
 // sweep removes the copies of blobs that are no longer in use.
-func (c *copies) sweep(ctx context.Context, inUse InUse) error { return c.dir.Sweep(ctx, inUse) }
+func (c *copies) sweep(ctx context.Context, inUse InUse) error {
+	err := c.dir.Sweep(ctx, inUse)
+	c.forgetMissing()
+	return err
+}
+
+// forgetMissing stops counting copies whose files no longer exist. It looks for the files without
+// the lock, because there may be many of them.
+func (c *copies) forgetMissing() {
+	c.mu.Lock()
+	all := slices.Clone(c.order)
+	c.mu.Unlock()
+
+	missing := make(map[string]bool)
+	for _, x := range all {
+		if _, err := c.dir.root.Lstat(Name(x.key)); errors.Is(err, os.ErrNotExist) {
+			missing[x.key] = true
+		}
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.order = slices.DeleteFunc(c.order, func(x cachedBlob) bool {
+		if !missing[x.key] {
+			return false
+		}
+		c.used -= x.bytes
+		return true
+	})
+}

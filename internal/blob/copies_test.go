@@ -77,6 +77,31 @@ func TestCopiesWithLessSpace(t *testing.T) {
 	}
 }
 
+// TestSweptCopies shows that copies that a sweep has removed no longer count.
+func TestSweptCopies(t *testing.T) {
+	c, err := openCopies(t.TempDir(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+
+	used, unused := "0190aaaa-0000-7000-8000-000000000001", "0190bbbb-0000-7000-8000-000000000002"
+	for _, key := range []string{unused, used} {
+		open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("12345678")), nil }
+		if err := c.copy(key, 8, open); err != nil {
+			t.Fatal(err)
+		}
+		c.insert(key, 8)
+	}
+
+	if err := c.sweep(t.Context(), using(used)); err != nil {
+		t.Fatal(err)
+	}
+	if c.used != 8 || len(c.order) != 1 || c.order[0].key != used {
+		t.Errorf("the copies %v use %d bytes, want only the one in use", c.order, c.used)
+	}
+}
+
 // replaceByDirectory replaces the file below dir whose name has the given end with a directory that
 // contains a file. It returns the path of the directory.
 func replaceByDirectory(t *testing.T, dir, end string) (path string) {
