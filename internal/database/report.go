@@ -126,7 +126,7 @@ func readReportOnce(ctx context.Context, name string, c Config, access string) (
 		return r, err
 	}
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
-		return r, foreign(r.Tables)
+		return r, foreign(r.Tables, "use another file, or an empty one")
 	}
 
 	if err := r.readSchema(ctx, db); err != nil {

@@ -150,7 +150,8 @@ func TestDatabaseRefused(t *testing.T) {
 			name: "another program's",
 			prepare: `CREATE TABLE users (id INT);
 				CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`,
-			want: "the database belongs to another program: it has tables goose_db_version, users",
+			want: "the database belongs to another program: it has tables goose_db_version, users, " +
+				"but none of selvage's; use another database, or an empty one",
 		},
 		{
 			name:    "another program's with a table named like one of ours",

@@ -125,7 +125,7 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 		return fmt.Errorf("inspecting the database: %w", err)
 	}
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
-		return foreign(r.Tables)
+		return foreign(r.Tables, "use another database, or an empty one")
 	}
 
 	if report == nil {

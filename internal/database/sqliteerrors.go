@@ -22,14 +22,15 @@ type Unfit struct{ Found, Remedy string }
 // Error returns Found and Remedy, separated by a semicolon.
 func (u *Unfit) Error() string { return u.Found + "; " + u.Remedy }
 
-func foreign(tables []string) *Unfit {
+// foreign returns the Unfit for a database with tables of another program.
+func foreign(tables []string, remedy string) *Unfit {
 	if len(tables) > 3 {
 		tables = append(slices.Clone(tables[:3]), "…")
 	}
 	return &Unfit{
 		Found: fmt.Sprintf("the database belongs to another program: it has tables %s, but none of selvage's",
 			strings.Join(tables, ", ")),
-		Remedy: "use another file, or an empty one",
+		Remedy: remedy,
 	}
 }
 
