@@ -34,9 +34,16 @@ const (
 	maxLine = 16 << 20 // bytes of all lines in one entry
 )
 
+// ErrOtherRecipients is returned when none of the identities can decrypt an archive.
+var ErrOtherRecipients = errors.New("the backup is encrypted for other recipients: this identity cannot decrypt it")
+
 // readArchive reads an archive and compares it with its manifest.
 func readArchive(in io.Reader, identities []age.Identity, v Visitor) (Header, Manifest, error) {
 	decrypted, err := age.Decrypt(in, identities...)
+	var stranger *age.NoIdentityMatchError
+	if errors.As(err, &stranger) {
+		return Header{}, Manifest{}, ErrOtherRecipients
+	}
 	if err != nil {
 		return Header{}, Manifest{}, fmt.Errorf("decrypting: %w", err)
 	}

@@ -202,8 +202,12 @@ func (c backupCommands) list(cmd *cobra.Command, args []string) error {
 		return err
 	}
 
-	if _, err := os.Stat(target); err != nil {
+	info, err := os.Stat(target)
+	if err != nil {
 		return fmt.Errorf("listing backups: %w", err)
+	}
+	if !info.IsDir() {
+		return cli.Usagef("backup list needs a directory, but %s is a file; `selvage backup verify` checks it", target)
 	}
 	files, err := backup.OpenFolder(target)
 	if err != nil {
@@ -259,6 +263,9 @@ func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 	progress := c.NewProgressLine("file")
 	h, m, err := a.Verify(cmd.Context(), ids, func(string) { progress.Step() })
 	progress.End()
+	if errors.Is(err, backup.ErrOtherRecipients) {
+		return fmt.Errorf("verifying %s: %w", a.Name, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s is damaged: %w", a.Name, err)
 	}
