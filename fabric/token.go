@@ -37,6 +37,9 @@ type TokenStore interface {
 	// RevokeFamily revokes a family of a subscriber. A family that is already revoked is
 	// left unchanged.
 	RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error
+	// RevokeToken writes a revocation of a token of the project. If it revokes a family that has a
+	// row, it also revokes the row.
+	RevokeToken(ctx context.Context, projectID string, r revocation.Revocation) error
 }
 
 // A TokenKind is the purpose of a token. A token of one kind is never accepted as a token of
@@ -274,7 +277,10 @@ func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	if t.Kind == Refresh {
 		kind, id = revocation.Family, t.FamilyID
 	}
-	return ts.c.Revocations.Revoke(ctx, permanentRevocation(kind, id, ts.now()))
+	if err := ts.store.RevokeToken(ctx, t.ProjectID, permanentRevocation(kind, id, ts.now())); err != nil {
+		return fmt.Errorf("revoking token: %w", err)
+	}
+	return ts.c.Revocations.Sync(ctx)
 }
 
 // RevokeRaw revokes the sealed token or the embed key in raw, which must belong to the project.

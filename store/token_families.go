@@ -107,6 +107,20 @@ func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID str
 	})
 }
 
+// RevokeToken writes the revocation of a token of a project. If the token is a refresh token that was
+// used, RevokeToken also marks its family as revoked, for display in lists.
+func (s *Families) RevokeToken(ctx context.Context, projectID string, r revocation.Revocation) error {
+	return s.change(ctx, audit.Of("token.revoked", projectID, r.Kind, r.ID), func(t tx) error {
+		if r.Kind == revocation.Family {
+			err := t.Later(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND project_id = $2`, r.ID, projectID)
+			if err != nil {
+				return fmt.Errorf("revoking family: %w", err)
+			}
+		}
+		return t.revoke(ctx, r)
+	})
+}
+
 // endFamilies marks all families of a subscriber as revoked, for display in lists. The tokens
 // themselves end because of the revocation.
 func (t tx) endFamilies(ctx context.Context, subscriberID string) error {

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
 )
 
 type family struct {
@@ -260,4 +262,26 @@ func testTokensOfDeadTokens(t *testing.T, end func(w *world, subscriberID string
 		}
 	}
 	w.wantValid(w.tokens(`{"reference":"ada"}`))
+}
+
+// TestRevokeUsedToken shows that a refresh token that was used and then revoked is listed as revoked,
+// and that the audit trail of the project has the revocation.
+func TestRevokeUsedToken(t *testing.T) {
+	w := newWorld(t)
+	one := w.tokens(`{"reference":"ada"}`)
+	used := w.refresh(one.RefreshToken)
+	r := w.call(w.basic(), "POST", "/api/fabric/tokens/revoke", `{"token":"`+used.RefreshToken+`"}`)
+	r.wantStatus(t, "revoking a refresh token", http.StatusNoContent)
+	if got := w.families(one.SubscriberID); len(got) != 1 || !got[0].Revoked {
+		t.Errorf("refresh tokens after the revocation: got %+v, want one revoked family", got)
+	}
+
+	revoked := audit.Filter{ProjectID: w.project.ID, Action: "token.revoked"}
+	recorded, err := w.fabric.Audit.List(t.Context(), revoked, page.Query{Size: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(recorded.Items) != 1 {
+		t.Errorf("revocations in the audit trail of the project: got %+v, want one", recorded.Items)
+	}
 }
