@@ -7,15 +7,16 @@ import (
 
 // save writes the session. If it cannot be written, the session continues, and is written later.
 func (r *room) save() {
+	if r.unsaved {
+		return // saveAgain writes this change, too
+	}
 	err := r.trySave()
 	if err == nil {
 		return
 	}
 	r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
-	if !r.unsaved {
-		r.unsaved = true
-		go r.recordings.retry(r.saveAgain)
-	}
+	r.unsaved = true
+	go r.recordings.retry(r.saveAgain)
 }
 
 // saveAgain writes the session, because it could not be written before. The mailbox waits for the

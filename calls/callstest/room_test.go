@@ -269,6 +269,39 @@ func TestUnwrittenLock(t *testing.T) {
 	})
 }
 
+// An awayStore is a store of room sessions that is unavailable once they are open. It counts the attempts to
+// write a session.
+type awayStore struct {
+	*store.Store
+	saves atomic.Int32
+}
+
+func (s *awayStore) SaveRoom(context.Context, calls.RoomSession) error {
+	s.saves.Add(1)
+	return errors.New("the database is unavailable")
+}
+
+func (s *awayStore) FindRoom(context.Context, string, string) (calls.RoomSession, error) {
+	return calls.RoomSession{}, errors.New("the database is unavailable")
+}
+
+// TestLockWithoutStore shows that a room waits only once for the database while it is unavailable, however
+// often a moderator locks the room.
+func TestLockWithoutStore(t *testing.T) {
+	var rows *awayStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &awayStore{Store: c.Store.(*store.Store)}
+		c.Rooms = rows
+	})
+	moderator := m.subscriber("moderator").join()
+	for _, op := range []calls.Op{calls.Lock, calls.Unlock, calls.Lock} {
+		moderator.do(calls.Command{Op: op})
+	}
+	if n := rows.saves.Load(); n != 1 {
+		t.Errorf("the room waited for %d attempts to write its session, want 1", n)
+	}
+}
+
 // A slowStore is a store whose search for requests calls report, and then blocks until ctx is done.
 type slowStore struct {
 	*store.Store
