@@ -222,6 +222,24 @@ func testManyDeadLetters(t *testing.T, c Config) {
 	}
 }
 
+// TestFirstDeliveriesPlan shows that each step of a sweep reads only the deliveries that it changes, besides
+// those that it skips to find them.
+func TestFirstDeliveriesPlan(t *testing.T) {
+	s := opened(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
+	for _, q := range []queue{s.Webhooks.queue(), s.Logouts.queue(), s.Callbacks.queue()} {
+		for _, condition := range []string{
+			`state = 'delivered' AND ended < $2 OR state = 'dead' AND ended < $3`,
+			`state = 'pending' AND queued < $2 AND queued < $3`,
+		} {
+			sql := q.names.Replace(`DELETE FROM {deliveries}` + firstWhere(condition))
+			plan := explain(t, s, query{sql, []any{sweepBatch, 0, 0}}, false)
+			if first, _, _ := strings.Cut(plan, "\n"); !strings.Contains(first, "sqlite_autoindex") {
+				t.Errorf("the plan of\n%s\nis\n%s\nwant the primary key first", sql, plan)
+			}
+		}
+	}
+}
+
 // fewRows are tables with few rows, which the deletion of a row that they reference may read entirely.
 var fewRows = []string{"callback_receivers", "dark_logos", "logos", "operator_links", "resource_versions"}
 

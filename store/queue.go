@@ -213,11 +213,9 @@ func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
 // expire marks pending deliveries as dead if they were queued before the given time, in short
 // transactions, because there may be many.
 func (q queue) expire(ctx context.Context, before, now time.Time) error {
-	const old = `state = 'pending' AND queued < $2`
 	err := q.sweep(ctx, q.names.Replace(`UPDATE {deliveries} SET state = 'dead', ended = $3,
-			error = CASE WHEN error = '' AND status = 0 THEN 'it could not be sent in time' ELSE error END
-		WHERE ({receiver}, {job}) IN (SELECT {receiver}, {job} FROM {deliveries} WHERE `+old+` LIMIT $1)
-		AND `+old), micros(before), micros(now))
+			error = CASE WHEN error = '' AND status = 0 THEN 'it could not be sent in time' ELSE error END`+
+		firstWhere(`state = 'pending' AND queued < $2`)), micros(before), micros(now))
 	if err != nil {
 		return fmt.Errorf("giving up deliveries: %w", err)
 	}
@@ -251,9 +249,15 @@ func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 // forgetWhere deletes the deliveries that meet a condition, in short transactions, because there may
 // be many. The parameters of the condition begin with $2.
 func (q queue) forgetWhere(ctx context.Context, condition string, args ...any) error {
-	return q.sweep(ctx, q.names.Replace(`DELETE FROM {deliveries} WHERE ({receiver}, {job}) IN (
-			SELECT {receiver}, {job} FROM {deliveries} WHERE `+condition+` LIMIT $1)
-		AND (`+condition+`)`), args...)
+	return q.sweep(ctx, q.names.Replace(`DELETE FROM {deliveries}`+firstWhere(condition)), args...)
+}
+
+// firstWhere returns a WHERE clause that selects the first $1 deliveries that meet a condition. The condition
+// is checked again, because a delivery may change meanwhile. It is then part of a CASE, which uses no index.
+// Otherwise, SQLite would read all deliveries that meet the condition, each time it runs the statement.
+func firstWhere(condition string) string {
+	return ` WHERE ({receiver}, {job}) IN (SELECT {receiver}, {job} FROM {deliveries} WHERE ` + condition + ` LIMIT $1)
+		AND CASE WHEN ` + condition + ` THEN TRUE ELSE FALSE END`
 }
 
 // deletedReceivers lists receivers that have deliveries but no longer exist. It reads one index
