@@ -143,8 +143,11 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 	}
 	return web.AnswerPage(w, r, asked, found, func(rec recordings.Recording) document {
 		return describe(rec, url(rec))
-	})
+	}, urlTTL)
 }
+
+// urlTTL is the query parameter with the lifetime of the media URLs. Links to other pages keep it.
+const urlTTL = "MediaUrlTtl"
 
 // show serves GET /api/relay/rest/recordings/{id}.
 func (a *API) show(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {

@@ -172,7 +172,10 @@ func TestPages(t *testing.T) {
 
 	var got []string
 	pages := 0
-	for path := rest.Prefix + "?page_size=2"; path != ""; pages++ {
+	for path := rest.Prefix + "?page_size=2&MediaUrlTtl=60"; path != ""; pages++ {
+		if !strings.Contains(path, "MediaUrlTtl=60") {
+			t.Errorf("the link to page %d is %q, want one with MediaUrlTtl=60", pages, path)
+		}
 		status, body := s.do(t, "GET", path, "key")
 		if status != 200 {
 			t.Fatalf("GET %s = %d %s, want 200", path, status, body)
@@ -191,7 +194,7 @@ func TestPages(t *testing.T) {
 		if page.Links.Self == "" {
 			t.Errorf("page %d has no link to itself", pages)
 		}
-		if first := page.Links.First; !strings.HasPrefix(first, rest.Prefix+"?page_number=0") {
+		if first := page.Links.First; !strings.HasPrefix(first, rest.Prefix+"?MediaUrlTtl=60&page_number=0") {
 			t.Errorf("the first page of page %d is %q, want one with page_number=0", pages, first)
 		}
 		if isFirst := pages == 0; (page.Links.Prev == "") != isFirst {
