@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ const maxLine = 16 << 20
 
 // Read returns the records of a file that [Export] wrote, with their line numbers. Each record is a
 // pointer to one of the record types. Read stops at the first line that is not a record. If the
-// file is truncated, the last pair is an error.
+// file is truncated, or continues after its last line, the last pair is an error.
 func Read(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		in := bufio.NewScanner(r)
@@ -40,6 +41,10 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 				if end.Records != records {
 					yield(line, fmt.Errorf("line %d: the file has %d records, but had %d when it was written",
 						line.Number, records, end.Records))
+					return
+				}
+				if err := readEnd(in, next); err != nil {
+					yield(line, fmt.Errorf("line %d: %w", line.Number, err))
 				}
 				return
 			}
@@ -70,6 +75,17 @@ func readHeader(in *bufio.Scanner, next func() bool) error {
 			"import it with selvage %s or newer", h.Version, Version, h.By)
 	}
 	return nil
+}
+
+// readEnd returns an error if more than empty lines follow the last line of a file. Otherwise, only
+// the first of several files that were joined would be imported.
+func readEnd(in *bufio.Scanner, next func() bool) error {
+	for next() {
+		if len(bytes.TrimSpace(in.Bytes())) > 0 {
+			return errors.New("the file continues after its end; import one file after the other")
+		}
+	}
+	return in.Err()
 }
 
 // parse parses a record.
