@@ -158,6 +158,26 @@ func TestApplyDuplicates(t *testing.T) {
 	}
 }
 
+// TestPlanNull shows that null is not read as the text "null".
+func TestPlanNull(t *testing.T) {
+	_, _, d := open(t)
+	for _, null := range []string{"null", "~", "Null"} {
+		for _, text := range []string{
+			"projects: [{name: " + null + "}]",
+			"projects: [{name: Acme, subscribers: [{email: ada@example.com, last_name: " + null + "}]}]",
+			"projects: [{name: Acme, keys: [{name: CI, scopes: [voice, " + null + "]}]}]",
+		} {
+			file, err := d.Parse("acme.yaml", []byte(text))
+			must(t, err)
+			_, err = d.Plan(t.Context(), file, false)
+			var fault *declared.Fault
+			if !errors.As(err, &fault) || !strings.Contains(fault.Message, "value") {
+				t.Errorf("Plan of %s = %v, want an error about a missing value", text, err)
+			}
+		}
+	}
+}
+
 // TestPlanTwoEntries shows that a file with two entries for the same thing is refused, even if only
 // one of them has the id. Otherwise, each apply would undo changes of the previous one.
 func TestPlanTwoEntries(t *testing.T) {

@@ -70,6 +70,9 @@ func readValue(at place, to any) error {
 	if n.Kind != yaml.ScalarNode {
 		return at.errorf("needs a single value")
 	}
+	if n.Tag == "!!null" { // otherwise a text would become "null"
+		return at.errorf("is %s, which is no value; remove it, or write \"\"", n.Value)
+	}
 
 	switch v.Kind() {
 	case reflect.Bool:
@@ -98,7 +101,7 @@ func readList(at place, v reflect.Value) error {
 	}
 	list := reflect.MakeSlice(v.Type(), 0, len(at.node.Content))
 	for i, n := range at.node.Content {
-		if n.Kind != yaml.ScalarNode {
+		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 			return at.index(n, i).errorf("needs a single value")
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
