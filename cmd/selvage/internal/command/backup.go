@@ -267,13 +267,26 @@ func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("verifying %s: %w", a.Name, err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s is damaged: %w", a.Name, err)
+		return notVerified(a.Name, err)
 	}
 
 	if err := c.checkOrigin(cmd, h, m); err != nil {
 		return fmt.Errorf("%s: %w", a.Name, err)
 	}
 	return cli.Show(c.Env, backupView, reportOf(a, h, m))
+}
+
+// notVerified returns the error for a backup that could not be verified because of err. Not every such
+// backup is damaged.
+func notVerified(name string, err error) error {
+	var noMatch *age.NoIdentityMatchError
+	switch {
+	case errors.As(err, &noMatch):
+		return fmt.Errorf("%s is for another recipient, or damaged: %w", name, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("verifying %s: %w", name, err)
+	}
+	return fmt.Errorf("%s is damaged: %w", name, err)
 }
 
 // checkOrigin returns an error if the backup was not made with the master key. If there is no
