@@ -178,6 +178,47 @@ func TestIncremental(t *testing.T) {
 	}
 }
 
+// TestUnfinished shows that a backup removes what a backup that was killed has left, and nothing else.
+func TestUnfinished(t *testing.T) {
+	id, dir, i := newKey(t), t.TempDir(), newInstallation()
+	create(t, dir, i, id.Recipient(), "")
+	archive := archivePrefix + i.now.Add(-time.Hour).UTC().Format(timeFormat) + archiveSuffix
+	unfinished := []string{
+		archive + partMark,
+		archive + summarySuffix + partMark,
+		mediaFileOf(t, "sound of a deleted recording", id) + partMark,
+	}
+	others := []string{
+		"one.age" + partMark,
+		"notes/" + archive + partMark,
+	}
+	for _, name := range append(slices.Clone(unfinished), others...) {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("part"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	i.now = i.now.Add(time.Hour)
+	a, _ := create(t, dir, i, id.Recipient(), "")
+	for _, name := range unfinished {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Stat(%s) = %v, want %v", name, err, fs.ErrNotExist)
+		}
+	}
+	for _, name := range others {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("Stat(%s) = %v, want the file", name, err)
+		}
+	}
+	if err := verify(t, a, id); err != nil {
+		t.Errorf("Verify = %v, want success", err)
+	}
+}
+
 // TestFuture shows that a backup dated in the future is not treated as the newest one, and that
 // Prune keeps the backup that was just made even if a later date exists. The date of a backup comes
 // from its name.

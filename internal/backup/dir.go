@@ -53,9 +53,14 @@ type Report struct {
 	AddedBytes int64
 }
 
-// Create writes a backup. If the media differs from the rows, but the backup is otherwise complete,
-// the error is a [Mismatch]. If the archive reads back differently, Create removes it.
+// Create writes a backup. It first removes what interrupted backups have left, so no other process may
+// write to the Dir. If the media differs from the rows, but the backup is otherwise complete, the error
+// is a [Mismatch]. If the archive reads back differently, Create removes it.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
+	if err := d.files.RemoveUnfinished(); err != nil {
+		return r, err
+	}
+
 	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
 	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
 		stored, added, err := d.store(ctx, to, o, open)
@@ -252,7 +257,7 @@ func (d Dir) Archive(name string) Archive { return Archive{dir: d, Name: name} }
 // List returns the backups, newest first. Their times come from their names.
 func (d Dir) List() (backups []Summary, err error) {
 	err = d.files.Files(".", func(f File) error {
-		created, err := time.Parse(archivePrefix+timeFormat+archiveSuffix, f.Name)
+		created, err := parseName(f.Name)
 		if err != nil {
 			return nil // not a backup
 		}
@@ -271,6 +276,17 @@ func (d Dir) List() (backups []Summary, err error) {
 		}
 	}
 	return backups, nil
+}
+
+// parseName returns the time in the name of an archive in a Dir.
+func parseName(name string) (time.Time, error) {
+	return time.Parse(archivePrefix+timeFormat+archiveSuffix, name)
+}
+
+// isArchive reports whether a file is an archive in a Dir, or the summary of one.
+func isArchive(name string) bool {
+	_, err := parseName(strings.TrimSuffix(name, summarySuffix))
+	return err == nil
 }
 
 // readSummary reads the summary of an archive. If it is missing or damaged, readSummary returns

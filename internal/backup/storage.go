@@ -28,6 +28,9 @@ type Storage interface {
 	Files(folder string, do func(f File) error) error
 	// Remove deletes a file. If the file does not exist, Remove returns nil.
 	Remove(name string) error
+	// RemoveUnfinished deletes what calls of Write have left that were interrupted by a crash. It must
+	// not run while backups are written to the Storage.
+	RemoveUnfinished() error
 }
 
 // A File is a file in a Storage.
@@ -100,13 +103,7 @@ func (f folder) Use(name string) (bool, error) {
 }
 
 func (f folder) Files(prefix string, do func(File) error) error {
-	err := fs.WalkDir(f.root.FS(), prefix, func(name string, e fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has already been removed
-		}
-		if err != nil {
-			return err
-		}
+	return f.walk(prefix, func(name string, e fs.DirEntry) error {
 		if e.IsDir() {
 			if prefix == "." && name != "." {
 				return fs.SkipDir // list only the files at the top level
@@ -120,10 +117,44 @@ func (f folder) Files(prefix string, do func(File) error) error {
 		}
 		return do(File{Name: name, Size: info.Size(), Used: info.ModTime()})
 	})
+}
+
+// walk calls do for everything in a folder, as [fs.WalkDir] does.
+func (f folder) walk(folder string, do func(name string, e fs.DirEntry) error) error {
+	err := fs.WalkDir(f.root.FS(), folder, func(name string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has already been removed
+		}
+		if err != nil {
+			return err
+		}
+		return do(name, e)
+	})
 	if err != nil {
 		return fmt.Errorf("listing backups: %w", err)
 	}
 	return nil
+}
+
+func (f folder) RemoveUnfinished() error {
+	return f.walk(".", func(name string, e fs.DirEntry) error {
+		isMedia := strings.HasPrefix(name+"/", mediaPrefix)
+		if e.IsDir() {
+			if name == "." || isMedia {
+				return nil
+			}
+			return fs.SkipDir // a folder of another program, such as lost+found
+		}
+
+		file, isPart := strings.CutSuffix(name, partMark)
+		if !isPart {
+			return nil
+		}
+		if isMedia || isArchive(file) {
+			return f.Remove(name)
+		}
+		return nil // a backup in a single file, which may still be written
+	})
 }
 
 func (f folder) Remove(name string) error {
