@@ -80,3 +80,33 @@ func TestUnsendableAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswerWhileBusy shows that a node that is busy with as many requests of one kind as it answers at the
+// same time still answers requests of other kinds.
+func TestAnswerWhileBusy(t *testing.T) {
+	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
+		begun, release := make(chan struct{}), make(chan struct{})
+		wait := func(context.Context, string, json.RawMessage) (any, error) {
+			begun <- struct{}{}
+			<-release
+			return nil, nil
+		}
+		_, name := start(t, map[string]bus.Handler{"wait": wait}, tb)
+		a, _ := start(t, nil, ta)
+		meet(t, a, name)
+
+		var asking sync.WaitGroup
+		defer asking.Wait()
+		defer close(release)
+		for range bus.Answering {
+			asking.Go(func() { _ = a.Ask(t.Context(), name, "wait", nil, nil) }) // may time out
+		}
+		for range bus.Answering {
+			<-begun
+		}
+		var answer string
+		if err := a.Ask(t.Context(), name, "hello", nil, &answer); err != nil {
+			t.Errorf("a request to a node that is busy with others = %v, want no error", err)
+		}
+	})
+}

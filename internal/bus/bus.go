@@ -40,7 +40,7 @@ const (
 	maxMessage = 256 << 10 // size of a message in bytes
 	maxWaiting = 4096      // length of the queue
 	maxEvents  = 3072      // queue length at which events are dropped, to leave room for requests and answers
-	answering  = 64        // requests from other nodes that this node answers at the same time
+	answering  = 64        // requests of one kind from other nodes that this node answers at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
 	restFor    = 5 * time.Second // how long a failed transport is tried only after the others
@@ -72,9 +72,8 @@ type Bus struct {
 	failed     []time.Time // when each transport last failed, or zero; used only by Run
 	log        *slog.Logger
 	answered   func(took time.Duration)
-	handlers   map[string]Handler
+	handlers   map[string]kindHandler
 	out        chan queuedMessage
-	slots      chan struct{} // has one entry for each request being answered
 
 	mu    sync.Mutex
 	asked map[string]question // by request id
@@ -134,15 +133,23 @@ func New(c Config) *Bus {
 		failed:     make([]time.Time, len(c.Transports)),
 		log:        c.Log,
 		answered:   c.Answered,
-		handlers:   make(map[string]Handler),
+		handlers:   make(map[string]kindHandler),
 		out:        make(chan queuedMessage, maxWaiting),
-		slots:      make(chan struct{}, answering),
 		asked:      make(map[string]question),
 	}
 }
 
 // Handle makes h the handler of messages of the given kind.
-func (b *Bus) Handle(kind string, h Handler) { b.handlers[kind] = h }
+func (b *Bus) Handle(kind string, h Handler) {
+	b.handlers[kind] = kindHandler{h, make(chan struct{}, answering)}
+}
+
+// A kindHandler handles the messages of one kind. Each kind has its own slots. Otherwise, a node whose
+// database is slow would not answer pings, and the other nodes would treat it as lost.
+type kindHandler struct {
+	handle Handler
+	slots  chan struct{} // has one entry for each request being answered
+}
 
 // Alone reports whether this is the only node, because the bus has no transports.
 func (b *Bus) Alone() bool { return len(b.transports) == 0 }

@@ -24,15 +24,15 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 		return
 	}
 
-	handle := b.handlers[e.Kind]
-	if handle == nil {
+	h, known := b.handlers[e.Kind]
+	if !known {
 		return // a newer version may have sent it
 	}
 	if e.ID != "" {
-		b.startAnswer(ctx, handle, e)
+		b.startAnswer(ctx, h, e)
 		return
 	}
-	if _, err := handle(ctx, e.From, e.Body); err != nil {
+	if _, err := h.handle(ctx, e.From, e.Body); err != nil {
 		b.log.Error("handling a message from another node", "kind", e.Kind, "error", err)
 	}
 }
@@ -85,16 +85,16 @@ func (b *Bus) takeAnswer(e envelope) {
 
 // startAnswer answers a request in a new goroutine. If the node is too busy, the sender gets no
 // answer, and may try again.
-func (b *Bus) startAnswer(ctx context.Context, handle Handler, request envelope) {
+func (b *Bus) startAnswer(ctx context.Context, h kindHandler, request envelope) {
 	select {
-	case b.slots <- struct{}{}:
+	case h.slots <- struct{}{}:
 	default:
 		b.dropped.Add(1)
 		return
 	}
 	go func() {
-		defer func() { <-b.slots }()
-		b.answer(ctx, handle, request)
+		defer func() { <-h.slots }()
+		b.answer(ctx, h.handle, request)
 	}()
 }
 
