@@ -226,6 +226,33 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestTimes shows that a kind accepts only times that package time can read.
+func TestTimes(t *testing.T) {
+	room := load(t, "").ByType("video_room")
+	field := *room.Field("join_from")
+	for raw, want := range map[string]bool{
+		`"2026-12-31T23:59:59Z"`:          true,
+		`"2026-12-31T23:59:59.5+01:00"`:   true,
+		`null`:                            true,
+		`"2026-12-31T23:59:60Z"`:          false,
+		`"2026-12-31t23:59:59z"`:          false,
+		`"2026-02-29T12:00:00Z"`:          false,
+		`"2026-12-31"`:                    false,
+		`"2026-12-31T23:59:59"`:           false,
+		`"Thu, 31 Dec 2026 23:59:59 GMT"`: false,
+	} {
+		err := room.checkField(field, json.RawMessage(raw))
+		if accepted := err == nil; accepted != want {
+			t.Errorf("checkField(%s) = %v, want it accepted: %t", raw, err, want)
+			continue
+		}
+		var at *time.Time
+		if err := json.Unmarshal([]byte(raw), &at); want && err != nil {
+			t.Errorf("reading %s: %v", raw, err)
+		}
+	}
+}
+
 // TestNumbers shows that numbers that are slow to process are rejected, however short their text is.
 func TestNumbers(t *testing.T) {
 	slow := []string{

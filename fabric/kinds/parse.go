@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -41,6 +42,7 @@ func (k *Kind) compile(text []byte) (map[string]*jsonschema.Schema, error) {
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(nowhere{})
 	c.RegisterFormat(&jsonschema.Format{Name: "uri", Validate: webURL})
+	c.RegisterFormat(&jsonschema.Format{Name: "date-time", Validate: instant})
 	c.AssertFormat()
 	if err := c.AddResource(k.url(), doc); err != nil {
 		return nil, err
@@ -89,6 +91,17 @@ func webURL(v any) error {
 		return errors.New("is not an http or https URL")
 	}
 	return nil
+}
+
+// instant validates a time. JSON Schema also permits forms that package time cannot read, such as a
+// leap second or a "t" in lower case. A room with such a time could not be entered.
+func instant(v any) error {
+	text, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	var at time.Time
+	return at.UnmarshalText([]byte(text))
 }
 
 // A property contains the keywords of a property's schema that this package uses.
