@@ -253,6 +253,34 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestIntegers shows that integers are stored in the form that package json reads into an int.
+func TestIntegers(t *testing.T) {
+	room := load(t, "").ByType("video_room")
+	for raw, want := range map[string]string{
+		"20":     "20",
+		"20.0":   "20",
+		"2e1":    "20",
+		"0.2E+2": "20",
+		"-0.0":   "0",
+	} {
+		sent := Values{"name": []byte(`"a"`), "max_members": []byte(raw)}
+		values, err := room.New(sent)
+		if err != nil {
+			t.Errorf("New with max_members %s: %v", raw, err)
+		}
+		if got := string(values["max_members"]); got != want {
+			t.Errorf("New stores max_members %s as %s, want %s", raw, got, want)
+		}
+		values, err = room.Change(values, sent)
+		if err != nil {
+			t.Errorf("Change to max_members %s: %v", raw, err)
+		}
+		if got := string(values["max_members"]); got != want {
+			t.Errorf("Change stores max_members %s as %s, want %s", raw, got, want)
+		}
+	}
+}
+
 // TestNumbers shows that numbers that are slow to process are rejected, however short their text is.
 func TestNumbers(t *testing.T) {
 	slow := []string{

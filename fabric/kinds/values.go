@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,9 +75,26 @@ func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 		} else if err := k.checkField(f, raw); err != nil {
 			errs = append(errs, err)
 		}
+		if f.Type == "integer" {
+			raw = plainInteger(raw)
+		}
 		v[f.Name] = raw
 	}
 	return v, errs
+}
+
+// plainInteger returns an integer without a fraction and an exponent. In JSON Schema, 5.0 and 5e0 are
+// integers, but package json does not read them into an int. Other values are returned unchanged.
+func plainInteger(raw json.RawMessage) json.RawMessage {
+	if !bytes.ContainsAny(raw, ".eE") {
+		return raw
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	isExact := n == math.Trunc(n) && math.Abs(n) < 1<<53
+	if err != nil || !isExact {
+		return raw
+	}
+	return strconv.AppendInt(nil, int64(n), 10)
 }
 
 // sent returns the member of all with this name, or with an alias of this name.
