@@ -38,6 +38,10 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		name = "-" + unknown.GetSpecifiedName()
 	}
+	if name == "--version" {
+		return Usagef("`%s` has no flag --version; `%s version` prints the version",
+			cmd.CommandPath(), cmd.Root().Name())
+	}
 	hint := suggest.MeantOr(name, names, fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath()))
 	return Usagef("`%s` has no flag %s%s", cmd.CommandPath(), name, hint)
 }

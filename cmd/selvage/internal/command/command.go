@@ -109,7 +109,32 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 		c.hashesCommand(),
 	)
 	addCompletion(root)
+	addHelp(root)
 	return root
+}
+
+// addHelp adds the command help, which rejects the names of unknown commands.
+func addHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		return // the line above has added this command
+	}
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		cmd, rest, err := root.Find(args)
+		if err != nil {
+			return err
+		}
+		if cmd.HasSubCommands() {
+			err = cli.KnownCommand(cmd, rest)
+		}
+		if err != nil {
+			return err
+		}
+		cmd.InitDefaultHelpFlag()
+		return cmd.Help()
+	}
 }
 
 // localUser returns the user of this machine who runs the command, for the audit trail.
