@@ -123,6 +123,7 @@ func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)
 		defer c.mu.Unlock()
 		delete(c.copying, key)
 		if err == nil {
+			c.forget(map[string]bool{key: true}) // another request may have copied it before
 			c.insert(key, bytes)
 			c.shrink()
 		}
@@ -199,8 +200,13 @@ func (c *copies) forgetMissing() {
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.forget(missing)
+}
+
+// forget stops counting the copies with these keys.
+func (c *copies) forget(keys map[string]bool) {
 	c.order = slices.DeleteFunc(c.order, func(x cachedBlob) bool {
-		if !missing[x.key] {
+		if !keys[x.key] {
 			return false
 		}
 		c.used -= x.bytes

@@ -77,6 +77,31 @@ func TestCopiesWithLessSpace(t *testing.T) {
 	}
 }
 
+// TestCopyAgain shows that a blob that is copied twice counts once.
+func TestCopyAgain(t *testing.T) {
+	c, err := openCopies(t.TempDir(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+
+	const key = "0190aaaa-0000-7000-8000-000000000001"
+	for range 2 {
+		open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("12345678")), nil }
+		c.add(key, 8, open)
+		c.running.Wait()
+	}
+	if c.used != 8 || len(c.order) != 1 {
+		t.Errorf("the copies %v use %d bytes, want one copy of 8 bytes", c.order, c.used)
+	}
+	if err := c.remove(key); err != nil {
+		t.Fatal(err)
+	}
+	if c.used != 0 || len(c.order) != 0 {
+		t.Errorf("after the removal, the copies %v use %d bytes, want none", c.order, c.used)
+	}
+}
+
 // TestSweptCopies shows that copies that a sweep has removed no longer count.
 func TestSweptCopies(t *testing.T) {
 	c, err := openCopies(t.TempDir(), 100)
