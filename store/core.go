@@ -147,6 +147,13 @@ func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 	}
 }
 
+// withoutIndex returns a condition that has the same result, but uses no index. A sweep checks its condition
+// again for the rows that its subquery has found. If the condition had an index, SQLite would instead read
+// all rows that meet it, each time that it runs the statement.
+func withoutIndex(condition string) string {
+	return `CASE WHEN ` + condition + ` THEN TRUE ELSE FALSE END`
+}
+
 func isUnique(err error) bool     { return database.IsUnique(err) }
 func isForeignKey(err error) bool { return database.IsForeignKey(err) }
 

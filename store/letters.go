@@ -144,13 +144,18 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 	})
 }
 
+// forgotten is the condition for emails that are deleted.
+const forgotten = `(state IN ('sent', 'kept') AND ended < $2 OR state = 'dead' AND ended < $3)`
+
+// forgetLetters deletes up to $1 emails. Each may have been queued again since the subquery has found it.
+var forgetLetters = `DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE ` + forgotten + ` LIMIT $1)
+	AND ` + withoutIndex(forgotten)
+
 // ForgetLetters deletes emails that were sent, or kept in the local mailbox, before the first time.
 // It also deletes emails that became dead before the second, and links that expired before the
 // third.
 func (s *Letters) ForgetLetters(ctx context.Context, sentBefore, deadBefore, expiredBefore time.Time) error {
-	const forgotten = `(state IN ('sent', 'kept') AND ended < $2 OR state = 'dead' AND ended < $3)`
-	letters := s.sweep(ctx, `DELETE FROM mails WHERE id IN (
-		SELECT id FROM mails WHERE `+forgotten+` LIMIT $1) AND `+forgotten, micros(sentBefore), micros(deadBefore))
+	letters := s.sweep(ctx, forgetLetters, micros(sentBefore), micros(deadBefore))
 	links := s.sweep(ctx, `DELETE FROM mail_links WHERE hash IN (
 		SELECT hash FROM mail_links WHERE expires < $2 ORDER BY expires LIMIT $1)`, micros(expiredBefore))
 	return errors.Join(letters, links)

@@ -253,11 +253,10 @@ func (q queue) forgetWhere(ctx context.Context, condition string, args ...any) e
 }
 
 // firstWhere returns a WHERE clause that selects the first $1 deliveries that meet a condition. The condition
-// is checked again, because a delivery may change meanwhile. It is then part of a CASE, which uses no index.
-// Otherwise, SQLite would read all deliveries that meet the condition, each time it runs the statement.
+// is checked again, because a delivery may change meanwhile.
 func firstWhere(condition string) string {
 	return ` WHERE ({receiver}, {job}) IN (SELECT {receiver}, {job} FROM {deliveries} WHERE ` + condition + ` LIMIT $1)
-		AND CASE WHEN ` + condition + ` THEN TRUE ELSE FALSE END`
+		AND ` + withoutIndex(condition)
 }
 
 // deletedReceivers lists receivers that have deliveries but no longer exist. It reads one index
