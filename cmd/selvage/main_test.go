@@ -74,6 +74,7 @@ func racing(t *testing.T) string {
 //	prints REGEXP... -- ARGS...      runs selvage until it succeeds (with !, fails) and stdout matches each REGEXP
 //	fresh                            gives the following commands a new database and new sessions
 //	redis VERB                       controls the Redis of the script; see cmdRedis
+//	bucket VERB                      controls the object store of the script; see cmdBucket
 //	sql FILE|URL STATEMENTS          runs SQL in an SQLite file or in PostgreSQL
 //	hold FILE                        locks an SQLite file for writing
 //	release                          releases that lock

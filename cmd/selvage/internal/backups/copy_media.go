@@ -28,8 +28,8 @@ type CopiedMedia struct {
 	Damaged []string // keys of files that are missing or damaged in the source, or have damaged parts
 }
 
-// copiers is the number of files copied at the same time. An object store takes long to answer each
-// request.
+// copiers is the number of files copied at the same time, because an object store responds slowly to
+// each single request.
 const copiers = 8
 
 // CopyMedia copies the media of all recordings from one storage to another. It reads each copy
@@ -110,7 +110,7 @@ type mediaCopy struct {
 	result   CopiedMedia
 }
 
-// copyAll copies files until all are done, or one cannot be written.
+// copyAll copies files. It stops at the first error.
 func (c *mediaCopy) copyAll(ctx context.Context, media []store.StoredMedium) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -140,7 +140,7 @@ func (c *mediaCopy) copyAll(ctx context.Context, media []store.StoredMedium) err
 // copyOne copies a file and its parts, unless the copy is complete.
 func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 	if ctx.Err() != nil {
-		return nil // another file could not be written
+		return nil // another file could not be copied, or the caller stopped
 	}
 	parts, whole, err := c.readParts(m)
 	if err != nil {
@@ -269,7 +269,7 @@ func isWhole(b blob.Store, m store.StoredMedium) (bool, error) {
 	defer f.Close()
 	sum := sha256.New()
 	if _, err := io.Copy(sum, f); err != nil {
-		return false, nil // the file is cut off or changed; storages also check this
+		return false, nil // the file is truncated or changed; storages also check this
 	}
 	return hex.EncodeToString(sum.Sum(nil)) == m.SHA256, nil
 }
@@ -284,8 +284,7 @@ func (c *mediaCopy) count(m store.StoredMedium, written int) {
 	c.progress.Steps(1)
 }
 
-// noteDamaged lists a file that is missing or damaged in the source, unless its recording was deleted
-// in the meantime.
+// noteDamaged lists a file as damaged, unless its recording was deleted in the meantime.
 func (c *mediaCopy) noteDamaged(ctx context.Context, m store.StoredMedium) error {
 	used, err := c.rows.MediaInUse(ctx, m.Key, m.Key)
 	if err != nil {

@@ -59,7 +59,7 @@ func (b Backup) Create(ctx context.Context, target string) (r Result, err error)
 	return r, err
 }
 
-// createIn writes a backup into a directory, and removes old ones.
+// createIn writes a backup into a directory, and removes old backups there.
 func (b Backup) createIn(ctx context.Context, target string) (r Result, err error) {
 	files, err := backup.OpenFolder(target)
 	if err != nil {
@@ -136,7 +136,7 @@ func listMedia(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[backup.O
 	}
 }
 
-// source returns the source of a backup from a snapshot.
+// source returns the contents of a backup, which are read from a snapshot.
 func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.Source, err error) {
 	s = backup.Source{
 		Program:  b.Program,

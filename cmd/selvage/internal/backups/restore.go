@@ -106,7 +106,8 @@ func (r *Restore) run(ctx context.Context) (err error) {
 	return syncDir(filepath.Dir(r.databaseFile()))
 }
 
-// patience limits how long a statement may run on a PostgreSQL server that is being filled.
+// patience limits how long a statement may run on a PostgreSQL server that is being copied or
+// filled.
 const patience = 10 * time.Minute
 
 // mediaTarget returns the directory to write the media to, or "" for an object store. If the media

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// localDomains are domains that are never registered on the Internet (RFC 6761, 6762 and
-// 8375).
+// localDomains are domains that are never registered on the Internet (RFC 6761, 6762 and 8375; ICANN
+// reserves internal).
 var localDomains = []string{"localhost", "local", "test", "internal", "home.arpa"}
 
 // localRanges are the address ranges of a single machine or a private network.

@@ -75,7 +75,7 @@ func TestOpenFiles(t *testing.T) {
 		name       string
 		chain, key []byte
 		mode       os.FileMode // mode of the key's file, 0600 unless set
-		host       string      // host that the certificate is for, any unless set
+		host       string      // host that the certificate must be for; any unless set
 		want       string      // text in the error, or "" for none
 	}{
 		{name: "valid", chain: chain, key: key, host: host},

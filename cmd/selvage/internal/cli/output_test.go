@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFit shows how a table becomes narrower: without empty columns, with shorter cells, and without
-// more and more columns.
+// TestFit shows how a table becomes narrower: it first loses empty columns, then its cells are
+// shortened, and then it loses more and more columns.
 func TestFit(t *testing.T) {
 	id := strings.Repeat("i", 36)
 	rows := [][]string{

@@ -10,8 +10,7 @@ import (
 )
 
 // A Progress shows the progress of a long command on one line of the terminal, which it overwrites.
-// It prints nothing if stderr is not a terminal. It also prints nothing if stdout is a terminal,
-// because the command prints each item there as it completes.
+// It prints nothing if stderr is not a terminal.
 type Progress struct {
 	w              io.Writer // nil if nothing is printed
 	what           string    // name of one counted thing, such as "file"
@@ -26,7 +25,8 @@ type Progress struct {
 // progressInterval is the minimum time between two updates of the line.
 const progressInterval = 200 * time.Millisecond
 
-// NewProgress returns a Progress that counts things, such as "file".
+// NewProgress returns a Progress that counts things, such as "file". It prints nothing if stdout is a
+// terminal, because the command prints each item there as it completes.
 func (e *Env) NewProgress(thing string) *Progress {
 	p := &Progress{what: thing, now: time.Now}
 	p.started = p.now()
@@ -36,8 +36,8 @@ func (e *Env) NewProgress(thing string) *Progress {
 	return p
 }
 
-// NewProgressLine is like NewProgress, but for a command that prints nothing until it ends. It also
-// prints if stdout is a terminal.
+// NewProgressLine is like NewProgress, but for a command that prints nothing until it ends. The
+// Progress also prints if stdout is a terminal.
 func (e *Env) NewProgressLine(thing string) *Progress {
 	p := e.NewProgress(thing)
 	if console.IsTerminal(e.Stderr) {

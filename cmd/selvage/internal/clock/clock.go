@@ -29,8 +29,8 @@ func (c Source) Ahead(ctx context.Context) (time.Duration, error) {
 	return before.Add(time.Since(before) / 2).Sub(theirs), nil
 }
 
-// Check returns an error if this machine's clock is far from the database's, and logs a
-// warning if it is off by less.
+// Check returns an error if this machine's clock differs too much from the database's, and logs a
+// warning if the difference is smaller, but still more than Tolerated.
 func (c Source) Check(ctx context.Context, log *slog.Logger) error {
 	ahead, err := c.Ahead(ctx)
 	if err != nil {

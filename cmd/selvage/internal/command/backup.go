@@ -23,13 +23,14 @@ type backupCommands struct{ *commands }
 const backupHelp = `Back up the rows of the database and the media of recordings, encrypted with age, while servers run.
 
 A directory holds many backups, which share their media: a further backup writes only new recordings. A
-file holds one backup with all its media. A name is that of a directory if it ends with / or exists.
+file holds one backup with all its media. A name that ends with /, or that of an existing directory, is
+the name of a directory.
 
 The master key is not part of a backup. Keep a copy of it elsewhere: a restore needs both.`
 
 const restoreHelp = `Restore a backup into a data directory that has nothing but the master key, and into an empty
-database if that is in PostgreSQL. Stop the servers of the old installation first. The whole archive is
-checked first, and whether it was made with the master key; until then, nothing is written.
+database if that is in PostgreSQL. Stop the servers of the old installation first. Before the command
+writes anything, it checks the whole archive, and that it was made with the master key.
 
 All logins, grants, tokens and mailed links end, because the backup does not know which of them were
 used or revoked since. Other changes since the backup are undone, too: look through passwords and API

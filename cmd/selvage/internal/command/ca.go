@@ -218,7 +218,7 @@ func (c caCommands) changeTrust(
 	return errors.Join(cli.List(c.Env, placeView, places), c.storeErrors(cmd, places))
 }
 
-// storeErrors returns the errors of the trust stores, with advice on how to resolve them.
+// storeErrors returns the errors of the trust stores. If a store needs root, it names the command to run.
 func (c caCommands) storeErrors(cmd *cobra.Command, places []truststore.Place) error {
 	var errs []error
 	for _, p := range places {

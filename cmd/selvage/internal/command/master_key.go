@@ -50,7 +50,7 @@ func masterState(m keys.MasterRecord) string {
 }
 
 const rotateMasterHelp = `Replace the master key while servers run. Nobody is signed out, and all tokens stay valid. The
-audit trail stays verifiable: the new key authenticates where the part written with the old one ends.
+audit trail stays verifiable: the new key authenticates the end of the part that was written with the old one.
 
 With SQLite, the command creates the new key. The server changes to it within a second. With PostgreSQL,
 give the new key to every node first: run ` + "`selvage master-key prepare`" + ` on one node, and copy its
@@ -58,7 +58,7 @@ master.key.next into the data directory of each node, or set master_key_next on 
 new key makes no changes until it gets it.
 
 The old key stays in the data directory as master.key.FINGERPRINT, because backups from before need it.
-After a leak, run it with --leaked, and do what docs/keys.md says.`
+After a leak, use --leaked, and do what docs/keys.md says.`
 
 // masterKeyCommands implements the commands for the master key.
 type masterKeyCommands struct{ *commands }

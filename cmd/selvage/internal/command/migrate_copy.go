@@ -15,7 +15,7 @@ import (
 
 // copyView prints the result of a copy.
 var copyView = cli.View[backups.Copied]{
-	ID: func(r backups.Copied) string { return strconv.FormatInt(r.Rows, 10) }, // -q prints the number of rows
+	ID: func(r backups.Copied) string { return strconv.FormatInt(r.Rows, 10) }, // -o id prints the number of rows
 	JSON: func(r backups.Copied) any {
 		return struct {
 			Rows    int64        `json:"rows"`

@@ -42,7 +42,7 @@ func (n noun[T]) command(
 }
 
 // projectCommand returns a command that calls do with the project of --project and prints the
-// returned item. All the flags are required.
+// returned item. flags names the required flags.
 func (n noun[T]) projectCommand(
 	use, short string,
 	flags []string,
@@ -177,7 +177,7 @@ func tryProjects(ctx context.Context, a *app, cmd *cobra.Command, do func(projec
 	return err
 }
 
-// searchProjects returns the item that find returns for the first project with it; see tryProjects.
+// searchProjects returns the item of the first project in which find finds one; see tryProjects.
 func searchProjects[T any](
 	ctx context.Context, a *app, cmd *cobra.Command, find func(projectID string) (T, error),
 ) (item T, err error) {

@@ -233,7 +233,7 @@ func (c recordingCommands) command() *cobra.Command {
 // addRecordingFilter adds the flags that select recordings.
 func addRecordingFilter(f *pflag.FlagSet) {
 	f.String("call", "", "only recordings of calls whose ids begin with `text`, sorted by call id")
-	f.String("party", "", "only recordings of calls from or to a `number`, its end, or an address")
+	f.String("party", "", "only recordings of calls from or to a `number`, the end of a number, or an address")
 	f.String("name", "", "only recordings whose file, conference or addresses have words that begin with this `text`")
 	f.String("conference", "", "only recordings of the conference with this `id`")
 	f.String("direction", "", "only recordings of calls in this `direction`: "+

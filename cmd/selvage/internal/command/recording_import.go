@@ -39,14 +39,14 @@ type importedFile struct {
 
 const importHelp = `Store audio files, those in directories, or all recordings of another service.
 
-A preset of --names or --pattern reads what names say about calls. A pattern has fields in braces:
-'{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}'. For call.wav, JSON in call.wav.json or call.json is
-read, too. With --resume, files that the journal lists are skipped, and each stored file is added to
-it.
+--names, with a preset, and --pattern read details of calls from the names of files. A pattern has
+fields in braces: '{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}'. For call.wav, JSON in call.wav.json
+or call.json is read, too. With --resume, files that the journal lists are skipped, and each stored file
+is added to it.
 
---watch stores the files of a directory until the command is stopped. Stored files are moved to its
-folder done, and refused ones to its folder failed, each with a file that has the reason. Files that
-are hidden, or have another extension, are left alone.
+--watch stores the files of a directory until the command is stopped. Stored files are moved to the
+folder done in that directory, and refused ones to the folder failed, each with a file that has the
+reason. Hidden files, and those without the extension of an audio format, are left alone.
 
 --from takes the address of a service that speaks LaML, such as https://example.signalwire.com. Its
 completed recordings are copied with what is known of their calls. The first line of stdin is the

@@ -34,7 +34,7 @@ match, and asks. Recordings on hold are not deleted.`
 	accesses := cli.Command("accesses SID", "List who fetched the media of a recording, the latest first",
 		c.with(c.listAccesses))
 	usage := cli.Command("usage", "Print what a project recorded on each day", c.with(c.printUsage))
-	usage.Flags().Var(new(day), "since", "from this `day` (UTC) on; 30 days ago by default")
+	usage.Flags().Var(new(day), "since", "from this `day` (UTC) on; 29 days before --until by default")
 	usage.Flags().Var(new(day), "until", "until the end of this `day` (UTC); today by default")
 	addProject(mark, bulk, accesses, usage)
 	return []*cobra.Command{mark, bulk, accesses, usage, c.retentionCommand()}

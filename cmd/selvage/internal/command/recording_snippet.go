@@ -33,8 +33,9 @@ func (c recordingCommands) snippetCommand() *cobra.Command {
 	snippet.ValidArgs = names
 	last := len(names) - 1
 	known := strings.Join(names[:last], ", ") + " or " + names[last]
-	snippet.Long = "SWITCH is " + known + `. The URL in its configuration contains
-an ingest key. Without --ingest-key, a new key is created for it: selvage ingest-key revoke ends it.`
+	snippet.Long = "SWITCH is " + known + `. Except for jambonz, the configuration
+contains a URL with an ingest key. Without --ingest-key, a new key is created for it:
+selvage ingest-key revoke revokes it.`
 	snippet.Flags().String("ingest-key", "", "`key` to use, instead of a new one")
 	return snippet
 }

@@ -95,7 +95,7 @@ func (c recordingCommands) verifyRecording(
 	return err
 }
 
-// reportVerification prints the totals on stderr. It returns an error if any recording is damaged.
+// reportVerification prints the totals on stderr, or returns an error if any recording is damaged.
 func (c recordingCommands) reportVerification(read verification) error {
 	if read.damaged == 0 {
 		fmt.Fprintf(c.Stderr, "%s, %s: all match their checksums\n",

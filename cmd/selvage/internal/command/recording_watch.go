@@ -59,8 +59,9 @@ type retry struct {
 	delay time.Duration // since the previous attempt
 }
 
-// watch stores finished files until ctx is done. Each file is moved only after it is stored. A file
-// is identified by its path and contents, so a file that a crash left in place is not stored twice.
+// watch stores finished files until ctx is done. Each file is moved only after it is stored or
+// refused. A file is identified by its path and contents, so a file that a crash left in place is not
+// stored twice.
 func (im *importer) watch(ctx context.Context, dir string, settle time.Duration) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -68,8 +68,8 @@ type standardIO struct {
 
 func (standardIO) Close() error { return nil }
 
-// hashes returns the process that runs hashesCommand. It runs the binary of this process, even if
-// the file of that binary has been replaced.
+// hashes returns the process that runs hashesCommand. On Linux, it runs the binary of this process,
+// even if the file of that binary has been replaced.
 func (c *commands) hashes() *exec.Cmd {
 	path := "/proc/self/exe"
 	if runtime.GOOS != "linux" {

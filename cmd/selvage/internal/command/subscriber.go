@@ -65,7 +65,7 @@ func addSubscriberFlags(cmd *cobra.Command) {
 		"phone_number; it replaces the previous ones")
 	f.Bool("email-verified", false, "the email address is known to be theirs")
 	f.String("record-calls", "", "`setting`: inherit (the project's), off, or on to record their calls. A call is "+
-		"recorded if it is on for one of its subscribers")
+		"recorded if this setting is on for one of its subscribers")
 	f.String("forward-busy", "", "`address` or phone number for calls that they reject, or that arrive while "+
 		"three other calls ring; empty for none")
 	f.String("forward-no-answer", "", "`address` or phone number for calls that they do not answer; empty for none")

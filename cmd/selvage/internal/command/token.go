@@ -132,7 +132,7 @@ func (c tokenCommands) issueCommand(
 	return cmd
 }
 
-// withIssuer is like with, but for commands that issue tokens with an issuer in them. With
+// withIssuer is like with, but for commands that issue or read tokens, which contain an issuer. With
 // PostgreSQL, it prints a warning if the configuration does not set the issuer and no server is
 // running in the data directory.
 func (c tokenCommands) withIssuer(do action) runner {

@@ -32,7 +32,7 @@ func (m *mediaAddresses) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// reachesOneHost reports whether other machines can send packets to this address.
+// reachesOneHost reports whether an address belongs to one machine and has no zone.
 func reachesOneHost(ip netip.Addr) bool {
 	return !ip.IsUnspecified() && !ip.IsMulticast() && ip.Zone() == ""
 }

@@ -174,7 +174,8 @@ func (c Config) checkURLPasswords(from Origins) error {
 // random nonces would begin to collide (NIST SP 800-38D, section 8.3).
 const maxSealingRotation = Period(7 * 24 * time.Hour)
 
-// checkKeys rejects rotation periods so short that a key would sign before it was published.
+// checkKeys rejects rotation periods so short that a key would sign before it was published, or so long
+// that a sealing key would encrypt too many tokens.
 func (c Config) checkKeys(from Origins) error {
 	var errs []error
 	rotations := []struct {

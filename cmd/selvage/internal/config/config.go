@@ -54,8 +54,8 @@ type Config struct {
 	// commas, in order of preference. Some old phones consider only the first one.
 	PhoneDigests digests `key:"phone_digests" default:"SHA-256,MD5"`
 
-	// URL at which clients reach this server. All links begin with it (default: http://localhost
-	// with the port of the HTTP listener).
+	// URL at which clients reach this server. All links begin with it (default: the address of the
+	// HTTP listener, or localhost with its port if it listens on loopback or all addresses).
 	PublicURL BaseURL `key:"public_url"`
 	// URL at which clients reach the identity provider. The issuer is this URL followed by a slash
 	// (default: the public URL).

@@ -13,8 +13,8 @@ import (
 // MediaAddresses returns the addresses to which browsers send the media of calls: the configured
 // ones, or else the one that the listener has, or else those of the public URL's host.
 //
-// all holds the addresses of this machine. If it is empty, the server chooses among them. elsewhere
-// holds addresses of the public URL's host that belong to other machines.
+// all holds the addresses of this machine. If all is empty, the server chooses among its own addresses.
+// elsewhere holds addresses of the public URL's host that belong to other machines.
 func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
 	if len(c.MediaAddress) > 0 {
 		return c.MediaAddress, nil, nil

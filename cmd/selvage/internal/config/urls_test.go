@@ -96,7 +96,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-// FuzzRedact shows that no URL with a password before its hosts is shown with it.
+// FuzzRedact shows that Redact hides the password before the hosts of any URL.
 func FuzzRedact(f *testing.F) {
 	f.Add("postgres", "u", "p", "h:1,g:2/db?x=y")
 	f.Fuzz(func(t *testing.T, scheme, user, secret, rest string) {

@@ -161,8 +161,7 @@ const (
 	maxRinging  = 10 * time.Minute // maximum time that a call rings
 	minTone     = 5 * time.Second  // minimum time between two tones
 
-	// The audit trail is kept for at least minRetention. No history is kept for more than
-	// maxRetention, unless it is kept forever.
+	// History is kept for at least minRetention and at most maxRetention, unless it is kept forever.
 	minRetention = 30 * span.Day
 	maxRetention = 100 * 365 * span.Day
 )

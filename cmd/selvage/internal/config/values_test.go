@@ -53,7 +53,8 @@ type duration[T ~int64] interface {
 	encoding.TextUnmarshaler
 }
 
-// testDurations parses the keys of valid, and checks that the other texts are rejected.
+// testDurations checks that the keys of valid are parsed as their values, and that the texts in invalid
+// are rejected.
 func testDurations[T ~int64, D duration[T]](t *testing.T, valid map[string]time.Duration, invalid ...string) {
 	t.Helper()
 	const unset = -1

@@ -137,8 +137,8 @@ func TestApplyIgnoresRegistered(t *testing.T) {
 	}
 }
 
-// TestApplyDuplicates shows that names that occur more than once in a list leave nothing to do after
-// the file was applied.
+// TestApplyDuplicates shows that a file with lists that contain a name twice needs no steps after it
+// was applied.
 func TestApplyDuplicates(t *testing.T) {
 	f, _, d := open(t)
 	_, err := f.Projects.Create(t.Context(), "Acme")

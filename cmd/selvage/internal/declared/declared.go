@@ -7,8 +7,8 @@
 // their values. Each step is one call of package fabric or idp, which apply their rules and record
 // their audit events.
 //
-// Things are identified by the names that files give them. Things created from a file are
-// marked, and only marked things are removed when they are no longer in the file.
+// Things are identified by the names that files give them, or by their ids. Things created from a file
+// are marked. With prune, marked things that are no longer in the file are removed.
 package declared
 
 import (

@@ -24,8 +24,8 @@ type resource struct {
 	name   string
 }
 
-// version is the member that counts the changes of a resource. Only this package sets it, because a
-// file describes the state of a resource, not how many times it changed.
+// version is the member that counts the changes of a resource. A file cannot set it, because a file
+// describes the state of a resource, not how many times it changed.
 const version = "document_version"
 
 // readResource parses the entry of a resource and checks its members.
@@ -97,7 +97,7 @@ func (d *Declarer) kindOf(e entry) (*kinds.Kind, error) {
 	return nil, e.at(named, "kind").errorf("unknown kind %q%s", named.Value, hint)
 }
 
-// planResources is like [plan], but for resources, which do not consist of fields.
+// planResources is like [plan], but for resources, whose members depend on their kind.
 func (d *Declarer) planResources(
 	ctx context.Context, p *target, entries []entry, prune bool,
 ) (steps, removals []Step, err error) {

@@ -33,7 +33,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestExists shows that a demo exists, and can be reset, while any of its files is left.
+// TestExists shows that a demo exists while any of its files is left.
 func TestExists(t *testing.T) {
 	d, err := New(Config{Dir: t.TempDir()})
 	if err != nil {

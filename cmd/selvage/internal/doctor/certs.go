@@ -79,7 +79,7 @@ func (e certificates) localAuthority(context.Context) []Finding {
 	return []Finding{finef("valid until %s, for %s", end.Format(time.DateOnly), strings.Join(a.Names(), " "))}
 }
 
-// trust reports which certificate stores of this machine trust the local authority.
+// trust reports whether the certificate stores of this machine trust the local authority.
 func (e certificates) trust(ctx context.Context) []Finding {
 	cert, err := ca.Read(e.Config.Data)
 	if err != nil {

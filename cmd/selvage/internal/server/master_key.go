@@ -17,8 +17,8 @@ import (
 )
 
 // OpenRing opens the key ring with the master key, which is in the configuration or the data
-// directory. If the ring is new, OpenRing creates a master key. If the ring exists, OpenRing never
-// creates one, because the ring's own master key must exist somewhere.
+// directory. If there is none and the ring is new, OpenRing creates one. If the ring exists, OpenRing
+// never creates one, because the ring's own master key must exist somewhere.
 func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog.Logger) (*keys.Ring, error) {
 	master, made, err := loadMaster(ctx, c, rows)
 	if err != nil {

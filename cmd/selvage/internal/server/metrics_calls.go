@@ -216,7 +216,7 @@ func (m *metrics) watchBus(b *bus.Bus) {
 	}
 }
 
-// watchTURN adds the number of clients that use the TURN server.
+// watchTURN adds the number of addresses that clients of the TURN server hold.
 func (m *metrics) watchTURN(s *turn.Server) {
 	m.gauge("selvage_turn_allocations", "Addresses of the TURN server that clients hold.", nil,
 		func() float64 { return float64(s.Allocations()) })

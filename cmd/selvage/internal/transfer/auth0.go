@@ -56,7 +56,7 @@ type auth0 struct {
 	hashes map[string]string      // hashes by user ID
 }
 
-// add adds a user, a hash, a client, or an object with lists of them.
+// add adds a user, a hash, a client, or an object with lists of users and clients.
 func (a *auth0) add(o object) error {
 	switch {
 	case o["passwordHash"] != nil && o["_id"] != nil:

@@ -35,7 +35,7 @@ type ExportConfig struct {
 	Rules func(ctx context.Context, projectID string) ([]recordings.Rule, error)
 }
 
-// Export writes projects and everything that belongs to them to w; see [Kinds]. If a server changes
+// Export writes projects, and the things in them that [Kinds] lists, to w. If a server changes
 // something during the export, the file contains the state before or after the change.
 func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	out := bufio.NewWriter(w)

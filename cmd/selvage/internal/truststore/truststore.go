@@ -3,8 +3,8 @@
 // the stores in each Firefox profile.
 //
 // It finds the stores of browsers below the user's home directory, and changes all stores only with
-// their own tools (update-ca-certificates, certutil). An authority is identified by its subject. A
-// new authority replaces an older one with the same subject.
+// their own tools (update-ca-certificates, certutil). An authority is identified by its common
+// name. A new authority replaces an older one with the same name.
 package truststore
 
 import (
