@@ -11,12 +11,32 @@ type Phone struct {
 	Codecs []string // the codecs that it supports, by their names in SDP
 }
 
-// phonesOf returns the phones that ring for a party.
+// phonesOf returns the phones that ring for a party. A phone that has registered at a node that is gone
+// cannot ring until it registers again.
 func (c directory) phonesOf(ctx context.Context, projectID string, to Party) ([]Phone, error) {
 	if c.phones == nil || to.owner() == "" {
 		return nil, nil
 	}
-	return c.phones(ctx, projectID, to.owner())
+	all, err := c.phones(ctx, projectID, to.owner())
+	if err != nil || c.nodes == nil {
+		return all, err
+	}
+
+	alive := map[string]bool{c.node: true, "": true}
+	var phones []Phone
+	for _, p := range all {
+		node := p.Socket.Node
+		if _, known := alive[node]; !known {
+			alive[node], err = c.peers.isAlive(ctx, node)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if alive[node] {
+			phones = append(phones, p)
+		}
+	}
+	return phones, nil
 }
 
 // phoneCodecs lists the codecs for calls to phones, in order of preference. Until a phone answers,
