@@ -155,7 +155,9 @@ func (c StandardClaims) check() error {
 	if !isBirthdate(c.Birthdate) {
 		bad("birthdate", "a date such as 1990-12-31, 0000-12-31 or 1990")
 	}
-	if _, err := language.Parse(c.Locale); c.Locale != "" && err != nil {
+	if len(c.Locale) > maxText { // parsing a very long tag takes seconds
+		errs = append(errs, tooLong("locale"))
+	} else if _, err := language.Parse(c.Locale); c.Locale != "" && err != nil {
 		bad("locale", "a language tag such as en-GB")
 	}
 	if c.PhoneNumber != "" && !phoneSyntax.MatchString(c.PhoneNumber) {

@@ -24,6 +24,24 @@ func TestIsWebPage(t *testing.T) {
 	}
 }
 
+// TestLocale shows that a locale must be a language tag that is not longer than other texts.
+func TestLocale(t *testing.T) {
+	for locale, want := range map[string]bool{
+		"":                                      true,
+		"en":                                    true,
+		"zh-Hant-TW":                            true,
+		"de-x-dialect":                          true,
+		"english language":                      false,
+		"en-x" + strings.Repeat("-dialect", 31): true,
+		"en-x" + strings.Repeat("-dialect", 32): false,
+	} {
+		err := StandardClaims{Locale: locale}.check()
+		if accepted := err == nil; accepted != want {
+			t.Errorf("check of the locale %q = %v, want it accepted: %t", locale, err, want)
+		}
+	}
+}
+
 // TestEmailHosts shows that the host of an email has only one spelling. Look-alikes that browsers
 // and mail servers read as plain letters and dots are not accepted as separate emails.
 func TestEmailHosts(t *testing.T) {
