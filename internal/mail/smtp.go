@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -30,7 +31,9 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 		return err
 	}
 
-	c, err := s.client()
+	var d dialer
+	defer d.close()
+	c, err := s.client(&d)
 	if err != nil {
 		return fmt.Errorf("preparing SMTP: %w", err)
 	}
@@ -63,7 +66,10 @@ func (s SMTP) transmit(ctx context.Context, c *gomail.Client, msg *gomail.Msg) (
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.CloseWithSMTPClient(conn)) }()
+	defer func() {
+		err = errors.Join(err, c.CloseWithSMTPClient(conn))
+		_ = conn.Close() // still open if the server has not answered QUIT
+	}()
 
 	recipients, err := msg.GetRecipients()
 	if err != nil {
@@ -87,7 +93,24 @@ func isASCII(s string) bool {
 	return true
 }
 
-func (s SMTP) client() (*gomail.Client, error) {
+// A dialer connects to a server, and closes the connection. go-mail leaves the connection open if
+// anything fails before the first email, for example if the server does not support STARTTLS.
+type dialer struct{ conn net.Conn }
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	d.conn = conn
+	return conn, err
+}
+
+// close closes the connection, if there is one. It may be closed already.
+func (d *dialer) close() {
+	if d.conn != nil {
+		_ = d.conn.Close()
+	}
+}
+
+func (s SMTP) client(d *dialer) (*gomail.Client, error) {
 	opts := []gomail.Option{
 		gomail.WithPort(s.Server.Port),
 		gomail.WithTimeout(sendFor),
@@ -100,11 +123,11 @@ func (s SMTP) client() (*gomail.Client, error) {
 
 	switch {
 	case s.Server.Implicit:
-		opts = append(opts, gomail.WithSSL())
+		opts = append(opts, gomail.WithSSL()) // go-mail recognizes TLS only if it dials itself
 	case s.Server.Plain:
-		opts = append(opts, gomail.WithTLSPolicy(gomail.NoTLS))
+		opts = append(opts, gomail.WithTLSPolicy(gomail.NoTLS), gomail.WithDialContextFunc(d.dial))
 	default:
-		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory))
+		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithDialContextFunc(d.dial))
 	}
 
 	if s.Server.User != "" {

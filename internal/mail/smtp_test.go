@@ -2,6 +2,8 @@ package mail_test
 
 import (
 	"crypto/x509"
+	"io"
+	"net"
 	stdmail "net/mail"
 	"net/url"
 	"os"
@@ -168,6 +170,42 @@ func TestSendRequiresTLS(t *testing.T) {
 			t.Errorf("Send = %v, want an error without the password", err)
 		}
 	})
+}
+
+// TestSendCloses shows that the connection is closed if a server does not support STARTTLS.
+func TestSendCloses(t *testing.T) {
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+
+	closed := make(chan error, 1)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			closed <- err
+			return
+		}
+		defer conn.Close()
+		_, err = io.WriteString(conn, "220 mail.example ESMTP\r\n250 mail.example\r\n")
+		if err == nil {
+			_, err = io.Copy(io.Discard, conn) // ends when the client closes the connection
+		}
+		closed <- err
+	}()
+
+	to, err := mail.ParseURL("smtp://" + l.Addr().String() + "?tls=starttls")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = mail.SMTP{Server: to}.Send(t.Context(), message("ada@example.com"))
+	if err == nil || !strings.Contains(err.Error(), "STARTTLS") {
+		t.Errorf("Send = %v, want an error about STARTTLS", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("the server reads the connection until %v, want its end", err)
+	}
 }
 
 // TestSendInjects shows that text from users cannot add a header line.
