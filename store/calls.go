@@ -305,18 +305,18 @@ func (e *erasure) eraseCalls(ctx context.Context) error {
 		return `project_id = $1 AND (` + condition + `)`
 	}
 
-	found, err := gather(ctx, e.tx, "finding calls", scanID, `SELECT call_id FROM calls WHERE `+isParty("from")+`
-		UNION SELECT call_id FROM calls WHERE `+isParty("to"), args...)
+	itsCalls := `SELECT call_id FROM calls WHERE ` + isParty("from") + `
+		UNION SELECT call_id FROM calls WHERE ` + isParty("to")
+	var found int64
+	err := e.tx.Row(ctx, `SELECT COUNT(*) FROM (`+itsCalls+`) AS entries`, args...).Scan(&found)
 	if err != nil {
-		return err
+		return fmt.Errorf("counting calls: %w", err)
 	}
-	for _, callID := range found {
-		if err = e.deleteDeliveries(ctx, callID); err != nil {
+	if found > 0 {
+		e.result.Anonymized["calls"] = found
+		if err := e.deleteDeliveries(ctx, `IN (`+itsCalls+`)`, args...); err != nil {
 			return err
 		}
-	}
-	if len(found) > 0 {
-		e.result.Anonymized["calls"] = int64(len(found))
 	}
 
 	alsoCleared := map[string]string{"from": "", "to": ", dialed = ''"}

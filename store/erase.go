@@ -182,21 +182,22 @@ func (e *erasure) eraseMails(ctx context.Context) error {
 // eraseDeliveries deletes the webhook deliveries about the subscriber and anonymizes those that must
 // remain.
 func (e *erasure) eraseDeliveries(ctx context.Context) error {
-	if err := e.deleteDeliveries(ctx, e.id); err != nil {
+	if err := e.deleteDeliveries(ctx, `= $2`, e.projectID, e.id); err != nil {
 		return err
 	}
 	return e.anonymizeDeliveries(ctx)
 }
 
-// deleteDeliveries deletes the webhook deliveries about a subject, which is the subscriber or one of
-// its calls. It includes deliveries that have been delivered. Only pending deliveries about the
-// deletion of a subscriber remain.
-func (e *erasure) deleteDeliveries(ctx context.Context, subject string) error {
+// deleteDeliveries deletes the webhook deliveries about the subscriber or about its calls. It includes
+// deliveries that have been delivered. Only pending deliveries about the deletion of a subscriber
+// remain. subjects is the rest of an SQL condition, which begins with the subject. Its first argument is
+// the project. No index has the subjects, so all of them must be in one condition.
+func (e *erasure) deleteDeliveries(ctx context.Context, subjects string, args ...any) error {
+	args = append(args[:len(args):len(args)], string(fabric.SubscriberDeleted))
 	res, err := e.tx.Exec(ctx, `DELETE FROM webhook_deliveries
-		WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
+		WHERE subject `+subjects+` AND (event <> `+params(len(args)-1, 1)+` OR state <> 'pending')
 			AND NOT EXISTS (SELECT 1 FROM webhooks w
-				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`,
-		subject, e.projectID, string(fabric.SubscriberDeleted))
+				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $1)`, args...)
 	n, err := countChanged(res, err, "webhook deliveries")
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/test/servers"
 )
 
 func TestEraseSubscriber(t *testing.T) { EachDatabase(t, testEraseSubscriber) }
@@ -94,6 +95,38 @@ func testEraseSubscriber(t *testing.T, c Config) {
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", "s"); err != nil {
 		t.Errorf("finding another subscriber: %v", err)
+	}
+}
+
+// TestEraseManyCalls shows that the number of statements that read all webhook deliveries does not depend on
+// the number of the erased subscriber's calls.
+func TestEraseManyCalls(t *testing.T) {
+	c := Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute}
+	s, _, _ := grantRows(t, c)
+	sub := plantCanary(t, s)
+	for range 20 {
+		made := callAt("p", time.Now())
+		made.From.SubscriberID = sub.ID
+		saveCalls(t, s, made)
+	}
+	servers.SQL(t, c.URL, `CREATE SEQUENCE statements;
+		CREATE FUNCTION note() RETURNS TRIGGER LANGUAGE plpgsql AS
+			'BEGIN PERFORM nextval(''statements''); RETURN NULL; END';
+		CREATE TRIGGER noted AFTER DELETE ON webhook_deliveries FOR EACH STATEMENT EXECUTE FUNCTION note();`)
+
+	erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := erasure.Anonymized["calls"]; n != 22 {
+		t.Errorf("%d calls are anonymized, want 22", n)
+	}
+	var statements int
+	if err := s.read().Row(t.Context(), `SELECT last_value FROM statements`).Scan(&statements); err != nil {
+		t.Fatal(err)
+	}
+	if statements > 5 {
+		t.Errorf("%d statements deleted deliveries of 22 calls, want at most 5", statements)
 	}
 }
 
