@@ -15,7 +15,8 @@ const (
 	messagesPerSecond = 1000
 	messagesAtOnce    = 3000
 
-	maxProven       = 10_000                  // the maximum number of proven networks
+	maxProven       = 10_000                  // the maximum number of proven networks of phones
+	maxClaimed      = 5_000                   // the maximum number of proven networks of gateways over UDP
 	provenFor       = maxExpiry + time.Minute // a network is proven while it renews registrations
 	strangerBuckets = 4096
 
@@ -42,11 +43,13 @@ type rates struct {
 	newGateways *rate.Limiter
 
 	mu        sync.Mutex
+	claimed   int // the number of proven networks of gateways over UDP
 	proven    map[netip.Prefix]*provenRate
 	strangers [strangerBuckets]strangerRate
 }
 
 type provenRate struct {
+	claimed  bool // only a gateway has claimed it
 	messages *rate.Limiter
 	until    time.Time
 }
@@ -74,25 +77,50 @@ func newRates() *rates {
 }
 
 // prove records that a phone in a network has authenticated.
-func (r *rates) prove(n netip.Prefix, now time.Time) { r.add(n, now, maxProven) }
+func (r *rates) prove(n netip.Prefix, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.proven[n]
+	if p == nil || p.claimed {
+		if len(r.proven)-r.claimed >= maxProven {
+			return
+		}
+		r.remove(n)
+		p = r.add(n)
+	}
+	p.until = now.Add(provenFor)
+}
 
-// claim is like prove, for a gateway that has sent a packet over UDP. Its address may be forged. Therefore,
-// gateways leave half of the places to phones.
-func (r *rates) claim(n netip.Prefix, now time.Time) { r.add(n, now, maxProven/2) }
-
-// add makes a network proven, unless this is a new one and at least most networks are proven.
-func (r *rates) add(n netip.Prefix, now time.Time, most int) {
+// claim is like prove, for a gateway that has sent a packet over UDP. The packet's address may be forged,
+// so these networks have a separate maximum.
+func (r *rates) claim(n netip.Prefix, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.proven[n]
 	if p == nil {
-		if len(r.proven) >= most {
+		if r.claimed >= maxClaimed {
 			return
 		}
-		p = &provenRate{messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
-		r.proven[n] = p
+		p = r.add(n)
+		p.claimed = true
+		r.claimed++
 	}
 	p.until = now.Add(provenFor)
+}
+
+// add adds a proven network. The caller holds mu.
+func (r *rates) add(n netip.Prefix) *provenRate {
+	p := &provenRate{messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
+	r.proven[n] = p
+	return p
+}
+
+// remove removes a proven network, if it exists. The caller holds mu.
+func (r *rates) remove(n netip.Prefix) {
+	if p := r.proven[n]; p != nil && p.claimed {
+		r.claimed--
+	}
+	delete(r.proven, n)
 }
 
 // isProven reports whether a phone in a network has authenticated recently.
@@ -140,7 +168,7 @@ func (r *rates) sweep(now time.Time) {
 	defer r.mu.Unlock()
 	for n, p := range r.proven {
 		if now.After(p.until) {
-			delete(r.proven, n)
+			r.remove(n)
 		}
 	}
 }

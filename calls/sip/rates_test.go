@@ -39,19 +39,30 @@ func TestForgedSources(t *testing.T) {
 }
 
 // TestForgedGateways shows that gateways with forged addresses do not keep the networks of phones from being
-// proven.
+// proven, and that phones do not keep those of gateways from being proven.
 func TestForgedGateways(t *testing.T) {
 	r, now := newRates(), time.Now()
 	for i := range 2 * maxProven {
 		r.claim(forged(i), now)
 	}
-	if !r.isProven(forged(0)) {
-		t.Error("the network of a gateway is not proven")
+	if n := len(r.proven); n != maxClaimed {
+		t.Errorf("%d networks of gateways are proven, want %d", n, maxClaimed)
 	}
+	for i := range 2 * maxProven {
+		r.prove(forged(i), now)
+	}
+	if n := len(r.proven); n != maxProven {
+		t.Errorf("%d networks of phones are proven, want %d", n, maxProven)
+	}
+
 	home := networkOf(netip.MustParseAddr("198.51.100.1"))
-	r.prove(home, now)
+	r.claim(home, now)
 	if !r.isProven(home) {
-		t.Error("after many forged calls, the network of a phone is not proven")
+		t.Error("the network of a gateway is not proven while many phones are registered")
+	}
+	r.sweep(now.Add(provenFor + time.Second))
+	if len(r.proven) != 0 || r.claimed != 0 {
+		t.Errorf("after a while, %d networks and %d of gateways are left, want none", len(r.proven), r.claimed)
 	}
 }
 
