@@ -196,10 +196,13 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 }
 
 // Local reports whether only this machine can reach the server. This is the case if it listens on
-// loopback and its public URL is local. With any other public URL, a proxy may make the server
+// loopback, and its public and auth URLs are local. With any other URL, a proxy may make the server
 // reachable.
 func (a *App) Local() bool {
-	https := a.Config.TLSAddress()
-	httpsLocal := https == config.Off || https.Loopback()
-	return httpsLocal && a.Config.Listen.Loopback() && a.Where.Local()
+	for _, l := range []config.HostPort{a.Config.TLSAddress(), a.Config.ListenMTLS} {
+		if l != config.Off && !l.Loopback() {
+			return false
+		}
+	}
+	return a.Config.Listen.Loopback() && a.Where.Local()
 }

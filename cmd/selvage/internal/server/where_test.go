@@ -56,3 +56,29 @@ func TestRelayURL(t *testing.T) {
 		}
 	}
 }
+
+// TestLocal shows that a server is not local if any of its listeners or URLs is not.
+func TestLocal(t *testing.T) {
+	local := config.Config{Listen: "127.0.0.1:80", ListenTLS: config.Auto, ListenMTLS: config.Off}
+	tests := []struct {
+		name   string
+		change func(c *config.Config)
+		want   bool
+	}{
+		{name: "defaults", change: func(*config.Config) {}, want: true},
+		{name: "HTTP", change: func(c *config.Config) { c.Listen = ":80" }},
+		{name: "HTTPS", change: func(c *config.Config) { c.ListenTLS = ":443" }},
+		{name: "mTLS", change: func(c *config.Config) { c.ListenMTLS = ":8446" }},
+		{name: "mTLS on loopback", change: func(c *config.Config) { c.ListenMTLS = "127.0.0.1:8446" }, want: true},
+		{name: "public URL", change: func(c *config.Config) { c.PublicURL = "https://pbx.example.org" }},
+		{name: "auth URL", change: func(c *config.Config) { c.AuthURL = "https://id.example.org" }},
+	}
+	for _, tt := range tests {
+		c := local
+		tt.change(&c)
+		a := &App{Config: c, Where: config.Locate(c, "80", "443")}
+		if got := a.Local(); got != tt.want {
+			t.Errorf("%s: Local() = %t, want %t", tt.name, got, tt.want)
+		}
+	}
+}
