@@ -79,7 +79,7 @@ func turnURL(c config.Config, public string, p ports) string {
 		return string(c.TURNURL)
 	}
 	scheme := "turn"
-	if p.tls != nil {
+	if p.tls != nil || p.mtls != nil { // the server then has a certificate
 		scheme = "turns"
 	}
 	host := "localhost"
