@@ -116,8 +116,8 @@ func (c masterKeyCommands) rotateMaster(ctx context.Context, a *app, cmd *cobra.
 	}
 	leaked, _ := cmd.Flags().GetBool("leaked")
 	fingerprint := keys.Fingerprint(next)
-	what := fmt.Sprintf("This replaces the master key %s by %s.", old, fingerprint)
-	if err := c.Confirm(cmd, what, fingerprint); err != nil {
+	what := fmt.Sprintf("This replaces the master key %s with %s.", old, fingerprint)
+	if err := c.Ask(cmd, what, "Type the new fingerprint to continue: ", fingerprint); err != nil {
 		return err
 	}
 	if err := a.ReplaceMaster(ctx, next, leaked); err != nil {

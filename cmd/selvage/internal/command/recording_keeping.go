@@ -115,7 +115,8 @@ func (c recordingCommands) changeRecordings(ctx context.Context, a *app, cmd *co
 	}
 	what := fmt.Sprintf("This %s %s of %s (%s).",
 		verb, cli.Plural(int(found.Matched), "recording"), p.Name, formatBytes(found.Bytes))
-	if err := c.Confirm(cmd, what, strconv.FormatInt(found.Matched, 10)); err != nil {
+	err = c.Ask(cmd, what, "Type the number of recordings to continue: ", strconv.FormatInt(found.Matched, 10))
+	if err != nil {
 		return err
 	}
 	b.DryRun = false

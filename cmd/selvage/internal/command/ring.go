@@ -121,7 +121,7 @@ func (c *commands) retireKey(ctx context.Context, a *app, cmd *cobra.Command, ar
 		}
 		what := fmt.Sprintf("This revokes the %s key %s (%s) forever; everything it signed or sealed is rejected.",
 			rec.Use, rec.Kid, rec.State)
-		if err := c.Confirm(cmd, what, rec.Kid); err != nil {
+		if err := c.Ask(cmd, what, "Type its id to continue: ", rec.Kid); err != nil {
 			return err
 		}
 	}
