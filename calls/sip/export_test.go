@@ -43,6 +43,9 @@ func (s *Server) TimeOutRequests() {
 		t.mu.Lock()
 		t.since = t.since.Add(-timerEnd)
 		t.mu.Unlock()
+		if t.flow.tcp != nil {
+			t.flow.tcp.heard.Add(-int64(timerEnd))
+		}
 		t.tick()
 	}
 }

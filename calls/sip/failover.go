@@ -26,29 +26,35 @@ var errNoOther = errors.New("the gateway has no other address")
 // that not every call waits for it.
 const silentFor = 5 * time.Minute
 
-// noteSilent records that a gateway has not answered on a path. If nothing has arrived over the
-// path's connection within answerWithin, it closes the connection. TCP would notice only after a
-// quarter of an hour that the other side is gone, and calls would fail until then.
+// noteSilent records that a gateway has not answered on a path.
 func (s trunks) noteSilent(gateway string, f flow) {
-	now := time.Now()
-	s.silent.add(silentKey{gateway, f.remote}, now, silentFor)
-	if f.tcp != nil && now.Sub(time.Unix(0, f.tcp.heard.Load())) >= answerWithin {
+	s.silent.add(silentKey{gateway, f.remote}, time.Now(), silentFor)
+	f.closeIfSilent()
+}
+
+// closeIfSilent closes the connection of a path on which a request got no answer, if nothing else has
+// arrived over it within answerWithin. TCP would notice only after a quarter of an hour that the other
+// side is gone, and calls would fail until then.
+func (f flow) closeIfSilent() {
+	if f.tcp != nil && time.Since(time.Unix(0, f.tcp.heard.Load())) >= answerWithin {
 		f.tcp.close()
 	}
 }
 
-// noteAnswer records whether a gateway answers an INVITE. answer is nil if no answer has arrived in time.
+// noteAnswer records whether a phone or a gateway answers an INVITE. answer is nil if no answer has arrived
+// in time.
 func (d *dialog) noteAnswer(answer *sip.Response) {
-	if d.gateway == nil {
-		return
-	}
 	d.mu.Lock()
 	f, heard := d.flow, d.heard
 	d.mu.Unlock()
+	isSilent := answer == nil && !heard
 	switch {
+	case d.gateway == nil && isSilent:
+		f.closeIfSilent()
+	case d.gateway == nil:
 	case answer != nil:
 		d.server.silent.remove(silentKey{d.gateway.ID, f.remote})
-	case !heard:
+	case isSilent:
 		d.server.log.Warn("a SIP gateway does not answer", "gateway_id", d.gateway.ID, "host",
 			addressOfGateway(*d.gateway), "address", f.remote, "leg_id", d.leg)
 		trunks{d.server}.noteSilent(d.gateway.ID, f)

@@ -178,7 +178,7 @@ type stream struct {
 	guest  atomic.Bool  // the connection counts against maxGuests
 	keep   func()       // sets kept and a later deadline, and stops counting the connection as unproven
 	id     string       // random; the phone's bindings contain it
-	heard  atomic.Int64 // when the last message arrived, as Unix time in nanoseconds, or 0
+	heard  atomic.Int64 // when the last message or ping arrived, as Unix time in nanoseconds, or 0
 }
 
 // isTLS reports whether the connection is encrypted.
@@ -257,6 +257,7 @@ func (s listener) readStream(t *stream, remote netip.AddrPort) {
 			t.close()
 			return
 		}
+		t.heard.Store(time.Now().UnixNano())
 		t.send([]byte("\r\n"))
 	}
 	for {

@@ -136,6 +136,22 @@ func TestDeadConnection(t *testing.T) {
 	again.expect("INVITE")
 }
 
+// TestDeadPhone shows that the server closes the connection of a phone that does not answer a call. The next
+// call does not wait for the phone.
+func TestDeadPhone(t *testing.T) {
+	w := newWorld(t)
+	bob, alice := w.newPhone("bob").overTCP(), w.newPhone("alice")
+	bob.register()
+	r := alice.calling("bob")
+	bob.expect("INVITE")
+	w.server.TimeOutRequests()
+	alice.send(alice.acknowledge(r, alice.expect("480")))
+	eventually(t, "the connection to end", func() bool { return w.server.Stats().Streams == 0 })
+	if m := alice.dialed("bob"); m.kind() != "480" {
+		t.Errorf("calling bob again returned\n%s\nwant 480", m)
+	}
+}
+
 // TestReconnectedCaller shows that a gateway, or a caller of a SIP address from its networks, that
 // reconnects during a call keeps its connection even if strangers keep as many as they may.
 func TestReconnectedCaller(t *testing.T) {
