@@ -129,11 +129,15 @@ func (a *Authority) TLS() *tls.Config {
 	}
 }
 
-// Ends returns when the server's certificate expires.
+// Ends returns when the server's certificate expires, or the authority's own, if that is earlier. The
+// authority's certificate is not renewed.
 func (a *Authority) Ends() time.Time {
 	leaf, err := a.certificate()
 	if err != nil {
 		return time.Time{}
+	}
+	if a.cert.NotAfter.Before(leaf.Leaf.NotAfter) {
+		return a.cert.NotAfter
 	}
 	return leaf.Leaf.NotAfter
 }

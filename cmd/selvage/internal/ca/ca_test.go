@@ -136,6 +136,21 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
+// TestEnds shows that Ends returns the expiry of the authority's own certificate, once that is earlier
+// than the expiry of the server's certificate.
+func TestEnds(t *testing.T) {
+	now := time.Now()
+	a := open(t, Config{Dir: t.TempDir(), Now: func() time.Time { return now }})
+	if leaf := a.leaf.Leaf.NotAfter; !a.Ends().Equal(leaf) {
+		t.Errorf("Ends = %s, want the end of the server's certificate, %s", a.Ends(), leaf)
+	}
+
+	now = now.Add(lifetime - 7*24*time.Hour)
+	if !a.Ends().Equal(a.cert.NotAfter) {
+		t.Errorf("Ends = %s, want the end of the authority's certificate, %s", a.Ends(), a.cert.NotAfter)
+	}
+}
+
 // TestClockSetBack shows that the server gets a certificate that is valid now if the clock is set back.
 func TestClockSetBack(t *testing.T) {
 	began := time.Now()
