@@ -375,6 +375,38 @@ func TestRestoreWithoutMedia(t *testing.T) {
 	}
 }
 
+// TestRestoreIntoUsed shows that a restore that is refused, because a server on another machine uses the
+// database, does not delete the media that this server has stored in the meantime.
+func TestRestoreIntoUsed(t *testing.T) {
+	dir, id, url := storetest.Dir(t), newKey(t), servers.Postgres(t)
+	master := filepath.Join(dir, "master.key")
+	rows := storetest.Open(t, dir, nil)
+	storetest.Ring(t, dir, rows, nil)
+	storetest.AddProject(t, rows, time.Now())
+	a := create(t, rows, keyOf(t, master), id.Recipient())
+	if _, err := restore(t, a, id, url, master); err != nil {
+		t.Fatal(err)
+	}
+
+	r := restoreOf(t, a, id, url, master)
+	media := r.Config.MediaDir()
+	if err := os.Mkdir(media, 0o700); err != nil { // like the directory of a mount that all machines share
+		t.Fatal(err)
+	}
+	stored := filepath.Join(media, "recording")
+	r.Progress = func(string) {
+		if err := os.WriteFile(stored, []byte("sound"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, err := r.Run(t.Context()); err == nil {
+		t.Error("the restore replaced a database in use")
+	}
+	if _, err := os.Stat(stored); err != nil {
+		t.Errorf("Stat of the stored media = %v, want nil", err)
+	}
+}
+
 // TestRestoreStops shows that an interrupted restore leaves nothing in the data directory.
 func TestRestoreStops(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)

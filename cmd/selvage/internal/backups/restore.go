@@ -39,6 +39,7 @@ type Restore struct {
 	master   []byte
 	keys     *keys.Ring   // key ring of the archive
 	bucket   *blob.Bucket // bucket for the media; nil if the media goes to a directory
+	filling  bool         // whether no server uses the target, so that everything in it is from this restore
 	placed   bool         // whether the media is in place
 }
 
@@ -79,7 +80,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if err != nil && !r.placed {
+		if err != nil && r.filling && !r.placed {
 			err = errors.Join(err, discard())
 		}
 	}()

@@ -24,6 +24,7 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	r.filling = true
 
 	media, err := mediastore.Open(r.Config, r.keys, mediaDir)
 	if err != nil {
