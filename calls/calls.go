@@ -339,7 +339,8 @@ func (c *Calls) Drain(ctx context.Context) {
 	}
 }
 
-// Shutdown refuses new calls and ends those that are still running, with [NodeLost].
+// Shutdown refuses new calls and ends those that are still running, with [NodeLost]. If some ends could
+// not be written, it waits for at most saveTimeout until Run has written them.
 func (c *Calls) Shutdown(ctx context.Context) {
 	c.mu.Lock()
 	c.draining = true
@@ -351,5 +352,17 @@ func (c *Calls) Shutdown(ctx context.Context) {
 			k.end(NodeLost)
 			return Reply{}, nil
 		})
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
+	defer cancel()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for c.ends.waits() || c.rooms.ends.waits() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
 }

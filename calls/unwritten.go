@@ -41,6 +41,9 @@ func (u *unwritten[T]) isFailing() bool {
 	return u.failing
 }
 
+// waits reports whether the queue contains a record.
+func (u *unwritten[T]) waits() bool { return len(u.first(1)) > 0 }
+
 // first returns up to n records from the beginning of the queue.
 func (u *unwritten[T]) first(n int) []T {
 	u.mu.Lock()

@@ -221,12 +221,41 @@ func TestUnwrittenEndsOfRooms(t *testing.T) {
 	if n := m.calls.Stats().Rooms; n != 2 {
 		t.Fatalf("%d rooms are open, want 2", n)
 	}
-	m.calls.Shutdown(t.Context())
-	if n := m.calls.Stats().Rooms; n != 0 {
-		t.Errorf("%d rooms are open after the stop, want none", n)
-	}
+	var stop sync.WaitGroup
+	defer stop.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stop.Go(func() { m.calls.Shutdown(ctx) })
+	eventually(t, "the rooms to end", func() bool { return m.calls.Stats().Rooms == 0 })
 	if n := rows.rooms.Load(); n != 1 {
 		t.Errorf("the rooms waited for %d attempts to write an end, want 1", n)
+	}
+}
+
+// An unsavedEnd is a store whose first attempt to write the end of a call fails.
+type unsavedEnd struct {
+	*store.Store
+	asked atomic.Int32
+}
+
+func (s *unsavedEnd) SaveCall(ctx context.Context, r calls.Record) error {
+	if r.State == calls.Completed && s.asked.Add(1) == 1 {
+		return errors.New("the database is unavailable")
+	}
+	return s.Store.SaveCall(ctx, r)
+}
+
+// TestStopWithUnwrittenEnd shows that the ends of all calls are written before the server stops, even if
+// the first attempt to write one of them fails.
+func TestStopWithUnwrittenEnd(t *testing.T) {
+	m := newMeeting(t, func(c *calls.Config) { c.Store = &unsavedEnd{Store: c.Store.(*store.Store)} })
+	go m.calls.Run(t.Context())
+	pairs := []pair{m.talk("ada", "bob"), m.talk("cleo", "dan")}
+	m.calls.Shutdown(t.Context())
+	for _, p := range pairs {
+		if got := p.call().State; got != calls.Completed {
+			t.Errorf("after the stop, the call is %s, want %s", got, calls.Completed)
+		}
 	}
 }
 
