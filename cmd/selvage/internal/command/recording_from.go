@@ -48,6 +48,9 @@ func (im *importer) importService(ctx context.Context, cmd *cobra.Command, base 
 		if err := im.report(outcome, err); err != nil {
 			return err
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
 	return nil
 }
