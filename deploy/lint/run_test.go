@@ -352,6 +352,50 @@ func TestNginxLimits(t *testing.T) {
 	}
 }
 
+// TestNginxSilentNode shows that the other node gets the requests if the machine of a node is off, and so
+// does not even refuse connections.
+func TestNginxSilentNode(t *testing.T) {
+	running := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(running.Close)
+	client := runNginx(t, `10\.0\.0\.11:8080`, silentAddress(t), `10\.0\.0\.12:8080`, running.Listener.Addr().String())
+	for range 2 {
+		if resp, _ := get(t, client, "https://id.example.org/"); resp.StatusCode != 200 {
+			t.Errorf("a request while a machine is off = %d, want 200 from the other node", resp.StatusCode)
+		}
+	}
+}
+
+// silentAddress returns an address that neither accepts nor refuses connections, because others wait there.
+func silentAddress(t *testing.T) string {
+	t.Helper()
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Listen(socket, 0); err != nil {
+		t.Fatal(err)
+	}
+	name, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)
+
+	for range 10 {
+		waiting, err := net.DialTimeout("tcp", address, 200*time.Millisecond)
+		if err != nil {
+			return address
+		}
+		t.Cleanup(func() { _ = waiting.Close() })
+	}
+	t.Fatal("the address still accepts connections")
+	return ""
+}
+
 // TestCaddy validates the Caddyfile. It then runs Caddy with this file in front of a server, but
 // without certificates. If the server's health could not be checked, Caddy would send no requests to
 // it.
