@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"conference_rooms", `{"name":"a","max_members":301}`,
-			"max_members", invalid, "300",
+			"max_members", invalid, "max_members must be at most 300",
 		},
 		{
 			"conference_rooms", `{"name":"a\u0000b"}`,
@@ -196,7 +196,19 @@ func TestFaults(t *testing.T) {
 		},
 		{
 			"ring_groups", `{"name":"a","members":["/private/a"],"ring_seconds":61}`,
-			"ring_seconds", invalid, "60",
+			"ring_seconds", invalid, "ring_seconds must be at most 60",
+		},
+		{
+			"ring_groups", `{"name":"a","members":["/private/a"],"ring_seconds":0}`,
+			"ring_seconds", invalid, "ring_seconds must be at least 5",
+		},
+		{
+			"ring_groups", `{"name":"a","members":["/a"` + strings.Repeat(`,"/a"`, 100) + `]}`,
+			"members", invalid, "members has too many items (maximum is ",
+		},
+		{
+			"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":[],"codecs":["PCMU","PCMU"]}`,
+			"codecs", invalid, "codecs must not contain an item twice",
 		},
 		{
 			"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`,

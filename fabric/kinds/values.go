@@ -192,6 +192,14 @@ func explain(f Field, e *jsonschema.ValidationError) error {
 		return problem.BadParam(f.Name, "%s must be one of %s", at, listed(k.Want))
 	case *schemakind.MaxLength:
 		return problem.BadParam(f.Name, "%s is too long (maximum is %d characters)", at, k.Want)
+	case *schemakind.Minimum:
+		return problem.BadParam(f.Name, "%s must be at least %s", at, k.Want.RatString())
+	case *schemakind.Maximum:
+		return problem.BadParam(f.Name, "%s must be at most %s", at, k.Want.RatString())
+	case *schemakind.MaxItems:
+		return problem.BadParam(f.Name, "%s has too many items (maximum is %d)", at, k.Want)
+	case *schemakind.UniqueItems:
+		return problem.BadParam(f.Name, "%s must not contain an item twice", at)
 	case *schemakind.Pattern:
 		return problem.BadParam(f.Name, "%s must match %s", at, k.Want)
 	case *schemakind.Format:
