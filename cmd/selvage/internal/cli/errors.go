@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -88,11 +89,19 @@ func nameFlag(p *problem.Error) string {
 		flag = "--" + strings.ReplaceAll(p.Param, "_", "-")
 	}
 	n := len(p.Param)
-	if len(p.Message) > n && strings.EqualFold(p.Message[:n], p.Param) && p.Message[n] == ' ' {
-		return flag + p.Message[n:]
+	if len(p.Message) < n || !strings.EqualFold(p.Message[:n], p.Param) {
+		return flag + ": " + p.Message
+	}
+	rest := itemOf.ReplaceAllString(p.Message[n:], "")
+	if strings.HasPrefix(rest, " ") {
+		return flag + rest
 	}
 	return flag + ": " + p.Message
 }
+
+// itemOf matches the number of a list's item, which follows the name of a parameter. A flag sets
+// the whole list.
+var itemOf = regexp.MustCompile(`^\.\d+`)
 
 // hint returns advice on how to resolve a problem, or "".
 func hint(p *problem.Error) string {
@@ -111,8 +120,16 @@ func hint(p *problem.Error) string {
 	switch noun {
 	case "ring key":
 		noun = "ring"
+	case "ingest key":
+		noun = "ingest-key"
+	case "sip gateway":
+		noun = "gateway"
+	case "phone number":
+		noun = "number"
+	case "upstream provider":
+		noun = "upstream"
 	case "project", "operator", "key", "client", "subscriber", "address", "call", "room session", "recording",
-		"webhook":
+		"webhook", "resource", "mail":
 	default:
 		return ""
 	}

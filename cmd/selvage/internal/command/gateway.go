@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 )
 
 // field returns the fact that shows a member of a resource.
@@ -21,6 +23,10 @@ func field(title, name string, detail bool) cli.Fact[resource] {
 			var many []string
 			if json.Unmarshal(r.Fields[name], &many) == nil {
 				return cli.Join(many)
+			}
+			var yes bool
+			if json.Unmarshal(r.Fields[name], &yes) == nil {
+				return cli.YesNo(yes)
 			}
 			if text := r.Fields.Text(name); text != "" {
 				return text
@@ -182,7 +188,11 @@ func (c gatewayCommands) updateGateway(
 
 func findGateway(ctx context.Context, a *app, cmd *cobra.Command, id string) (resource, error) {
 	r, err := searchProjects(ctx, a, cmd, func(projectID string) (fabric.Resource, error) {
-		return a.Fabric.Resources.Find(ctx, projectID, a.gatewayKind(), id)
+		r, err := a.Fabric.Resources.Find(ctx, projectID, a.gatewayKind(), id)
+		if errors.Is(err, problem.NotFound) {
+			return r, problem.NoSuch("SIP gateway")
+		}
+		return r, err
 	})
 	if err != nil {
 		return resource{}, err
