@@ -225,6 +225,12 @@ func (in *subscriberImport) create(
 func importColumns(names []string) ([]string, error) {
 	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled",
 		"record_calls", "forward_busy", "forward_no_answer", "ring_seconds")
+	for _, other := range []string{";", "\t"} {
+		if strings.Contains(names[0], other) {
+			return nil, cli.Usagef("the columns are separated by %q; separate them by commas", other)
+		}
+	}
+
 	columns := make([]string, len(names))
 	for i, name := range names {
 		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // byte order mark

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -57,6 +58,9 @@ func (c subscriberCommands) inviteSubscriber(
 	}
 
 	s, err = a.Fabric.Subscribers.Invite(ctx, p.ID, s.ID, inviter)
+	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
+		return s, cli.Usagef("%s cannot be invited: %s", email, p.Message) // not an error in another flag
+	}
 	if err != nil {
 		return s, err
 	}
