@@ -78,6 +78,40 @@ const sumsHeader = "Selvage-Sums"
 
 // OpenBucket returns a Bucket. It sends no request; use Probe to check that the bucket is usable.
 func OpenBucket(c BucketConfig) (*Bucket, error) {
+	b, err := newBucket(c)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := os.MkdirAll(c.Spool, 0o700); err != nil {
+		return nil, fmt.Errorf("creating directory for uploads: %w", err)
+	}
+	b.spool, err = os.OpenRoot(c.Spool)
+	if err != nil {
+		return nil, fmt.Errorf("opening directory for uploads: %w", err)
+	}
+	if c.Cache == "" {
+		return b, nil
+	}
+
+	b.cache, err = openCopies(c.Cache, c.CacheSize)
+	if err != nil {
+		return nil, errors.Join(err, b.spool.Close())
+	}
+	return b, nil
+}
+
+// ProbeBucket is like [Bucket.Probe], but creates no directories.
+func ProbeBucket(c BucketConfig) error {
+	b, err := newBucket(c)
+	if err != nil {
+		return err
+	}
+	return b.Probe()
+}
+
+// newBucket returns a Bucket without its directories.
+func newBucket(c BucketConfig) (*Bucket, error) {
 	creds := c.credentials()
 	client, err := newClient(c.Endpoint, creds, c.Region)
 	if err != nil {
@@ -92,32 +126,14 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 		}
 	}
 
-	if err := os.MkdirAll(c.Spool, 0o700); err != nil {
-		return nil, fmt.Errorf("creating directory for uploads: %w", err)
-	}
-	spool, err := os.OpenRoot(c.Spool)
-	if err != nil {
-		return nil, fmt.Errorf("opening directory for uploads: %w", err)
-	}
-
-	b := &Bucket{
+	return &Bucket{
 		client: *client,
 		public: *public,
 		name:   c.Name,
 		prefix: c.Prefix,
-		spool:  spool,
 		known:  make(map[string]sums),
 		gone:   make(map[string]bool),
-	}
-	if c.Cache == "" {
-		return b, nil
-	}
-
-	b.cache, err = openCopies(c.Cache, c.CacheSize)
-	if err != nil {
-		return nil, errors.Join(err, spool.Close())
-	}
-	return b, nil
+	}, nil
 }
 
 // credentials returns the configured credentials, or else those of the environment or the machine.

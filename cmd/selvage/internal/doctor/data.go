@@ -112,11 +112,7 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 
 // bucket checks that the object store can be reached and contains the bucket.
 func (e *Examination) bucket(context.Context) []Finding {
-	media, err := mediastore.Open(e.Config, nil, "")
-	if err == nil {
-		err = errors.Join(media.Bucket.Probe(), media.Close())
-	}
-	if err != nil {
+	if err := mediastore.ProbeBucket(e.Config); err != nil {
 		return []Finding{brokenf("%s", cause(err)).
 			withRemedy("check media, s3.access_key, s3.secret_key, and that the bucket exists")}
 	}

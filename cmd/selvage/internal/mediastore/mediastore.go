@@ -43,14 +43,32 @@ func Open(c config.Config, ring *keys.Ring, dir string) (Media, error) {
 }
 
 func openBucket(c config.Config) (*blob.Bucket, error) {
-	place, err := c.Media.Bucket()
+	conf, err := bucketConfig(c)
 	if err != nil {
 		return nil, err
+	}
+	return blob.OpenBucket(conf)
+}
+
+// ProbeBucket checks that the object store can be reached and has the bucket. It changes nothing, not
+// even in the data directory.
+func ProbeBucket(c config.Config) error {
+	conf, err := bucketConfig(c)
+	if err != nil {
+		return err
+	}
+	return blob.ProbeBucket(conf)
+}
+
+func bucketConfig(c config.Config) (blob.BucketConfig, error) {
+	place, err := c.Media.Bucket()
+	if err != nil {
+		return blob.BucketConfig{}, err
 	}
 
 	public, err := url.Parse(string(c.S3.PublicURL))
 	if err != nil {
-		return nil, fmt.Errorf("reading s3.public_url: %w", err)
+		return blob.BucketConfig{}, fmt.Errorf("reading s3.public_url: %w", err)
 	}
 
 	cache := ""
@@ -58,7 +76,7 @@ func openBucket(c config.Config) (*blob.Bucket, error) {
 		cache = c.CacheDir()
 	}
 
-	return blob.OpenBucket(blob.BucketConfig{
+	return blob.BucketConfig{
 		Endpoint:  place.Endpoint,
 		Name:      place.Name,
 		Prefix:    place.Prefix,
@@ -69,5 +87,5 @@ func openBucket(c config.Config) (*blob.Bucket, error) {
 		Spool:     c.SpoolDir(),
 		Cache:     cache,
 		CacheSize: int64(c.S3.CacheSize),
-	})
+	}, nil
 }
