@@ -118,9 +118,14 @@ func lockDirectory(dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the backup directory: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		_ = f.Close()
 		return nil, fmt.Errorf("another process is writing a backup to %s: %w", dir, err)
+	}
+	if err != nil { // for example on a network file system without locks
+		_ = f.Close()
+		return nil, fmt.Errorf("locking the backup directory: %w", err)
 	}
 	return func() { _ = f.Close() }, nil
 }

@@ -106,9 +106,14 @@ func lockWatched(root *os.Root) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		_ = f.Close()
 		return nil, fmt.Errorf("another process watches %s: %w", root.Name(), err)
+	}
+	if err != nil { // for example on a network file system without locks
+		_ = f.Close()
+		return nil, fmt.Errorf("locking %s: %w", root.Name(), err)
 	}
 	return func() { _ = f.Close() }, nil
 }
