@@ -264,12 +264,13 @@ func (r *remoteLegs) ask(
 		project: f.Client.Token.ProjectID,
 	}
 	isNew := r.addNew(f.Command.Leg, leg)
+	before := r.find(f.Command.Leg, leg.project)
 	err := nodes.Ask(ctx, node, kind, f, to)
 	switch {
 	case err == nil && f.Command.Op == Hangup: // no event reports the end of this leg
 		r.forget(f.Command.Leg, holder)
 	case err == nil:
-		r.update(f.Command.Leg, leg)
+		r.update(f.Command.Leg, before, leg)
 	case isNew:
 		r.forget(f.Command.Leg, holder)
 	}

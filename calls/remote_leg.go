@@ -44,12 +44,20 @@ func (r *remoteLegs) addNew(leg string, a remoteLeg) bool {
 	return true
 }
 
-// update replaces the entry for a leg, if the holder's leg has not been forgotten.
-func (r *remoteLegs) update(leg string, a remoteLeg) {
+// find returns the entry for a leg, or the zero value.
+func (r *remoteLegs) find(leg, project string) remoteLeg {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.legs[legKey{project, leg}]
+}
+
+// update replaces the entry for a holder's leg, unless the entry has changed. The leg may have been
+// forgotten, or its client may have reconnected.
+func (r *remoteLegs) update(leg string, before, a remoteLeg) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := legKey{a.project, leg}
-	if before, known := r.legs[key]; known && before.holder == a.holder {
+	if now, known := r.legs[key]; known && now == before && now.holder == a.holder {
 		r.legs[key] = a
 	}
 }

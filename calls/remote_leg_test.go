@@ -86,6 +86,41 @@ func TestMoved(t *testing.T) {
 	}
 }
 
+// movingNodes are nodes that call moving while they carry out a command.
+type movingNodes struct {
+	sentNodes
+	moving func()
+}
+
+func (n movingNodes) Ask(context.Context, string, string, any, any) error {
+	n.moving()
+	return nil
+}
+
+// TestMovedMeanwhile shows that the node of a call is notified when a client closes its new socket, even
+// if the client got the socket while its last command was carried out.
+func TestMovedMeanwhile(t *testing.T) {
+	nodes := movingNodes{sentNodes: sentNodes{}}
+	c := New(Config{Node: "self", Nodes: nodes, Store: reconnectedStore{}})
+	alice := Client{
+		Token:  fabric.Token{Kind: fabric.SAT, ProjectID: "p", SubscriberID: "alice"},
+		Socket: Socket{Node: "self", ID: "old"},
+	}
+	moved := alice
+	moved.Socket.ID = "new"
+	nodes.moving = func() { c.Moved(t.Context(), alice.Socket, moved) }
+	command := forwarded{Client: alice, Command: Command{Op: Hold, Leg: "1", Node: "a"}}
+	if err := c.remote.ask(t.Context(), nodes, "a", commandMessage, command, &Reply{}); err != nil {
+		t.Fatal(err)
+	}
+
+	clear(nodes.sentNodes)
+	c.Closed(moved.Socket)
+	if want := (sentNodes{"a": true}); !maps.Equal(nodes.sentNodes, want) {
+		t.Errorf("the nodes %v were told, want %v", nodes.sentNodes, want)
+	}
+}
+
 // A movedStore is a store in which another node carries one call. All other calls have ended. If err is
 // not nil, the store is unavailable.
 type movedStore struct {
