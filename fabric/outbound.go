@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -102,8 +103,8 @@ func (p Project) MayCall(number string) string {
 // MayCallUser returns "" if the project's rules permit calls to the user in the URI of a gateway.
 // Otherwise, it returns the reason. A user with as many digits as a phone number counts as a phone
 // number. Carriers often accept numbers without a plus sign, and with parameters after a semicolon.
-// The country of a national number is unknown, so it is not permitted. A user that is a name, or
-// that has fewer digits than a phone number, is always permitted.
+// The country of a national number, or of a number after a code such as *67, is unknown, so it is not
+// permitted. A user that is a name, or that has fewer digits than a phone number, is always permitted.
 func (p Project) MayCallUser(user string) string {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain
@@ -114,7 +115,7 @@ func (p Project) MayCallUser(user string) string {
 		switch {
 		case r >= '0' && r <= '9':
 			digits++
-		case !strings.ContainsRune("+ -.()", r):
+		case unicode.IsLetter(r) || r == '_':
 			return "" // the user is a name
 		}
 	}

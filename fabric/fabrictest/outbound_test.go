@@ -29,6 +29,9 @@ func TestMayCallUser(t *testing.T) {
 		"++49900123456":                fabric.ReasonExpensive,
 		"+18765550100;ext=1":           fabric.ReasonPrefix,
 		"0900123456":                   fabric.ReasonPrefix,
+		"*6749900123456":               fabric.ReasonPrefix,
+		"*31*49900123456":              fabric.ReasonPrefix,
+		"49900,123456":                 fabric.ReasonPrefix,
 		"4930123456789012345":          fabric.ReasonPrefix,
 	} {
 		if got := p.MayCallUser(user); got != want {
