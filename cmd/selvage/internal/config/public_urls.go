@@ -60,7 +60,7 @@ func (w Where) Origins() []string {
 			continue
 		}
 		for _, host := range []string{"localhost", "127.0.0.1", "::1", "id.localhost"} {
-			all = append(all, u.Scheme+"://"+net.JoinHostPort(host, u.Port()))
+			all = append(all, origin(u.Scheme, host, u.Port()))
 		}
 	}
 	return all
@@ -79,7 +79,7 @@ func Locate(c Config, httpPort, httpsPort string) Where {
 	}
 	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may belong to a proxy
 	if w.Public == "" {
-		w.Public = "http://" + net.JoinHostPort(nameOf(c.Listen), httpPort)
+		w.Public = origin("http", nameOf(c.Listen), httpPort)
 	}
 	if w.Auth == "" {
 		w.Auth = w.Public
@@ -94,7 +94,7 @@ func Locate(c Config, httpPort, httpsPort string) Where {
 // them. If a URL is configured, LocateMTLS returns w unchanged.
 func (w Where) LocateMTLS(port string) Where {
 	if u, err := url.Parse(w.Auth); err == nil && w.MTLS == "" {
-		w.MTLS = "https://" + net.JoinHostPort(u.Hostname(), port)
+		w.MTLS = origin("https", u.Hostname(), port)
 	}
 	return w
 }
@@ -123,6 +123,18 @@ func LocateRunning(c Config) Where {
 		w.Fabric = net.JoinHostPort("puc.localhost", u.Port())
 	}
 	return w
+}
+
+// impliedPorts maps each scheme to the port of its URLs that name none.
+var impliedPorts = map[string]string{"http": "80", "https": "443"}
+
+// origin returns the origin of a host and a port as browsers write it, without an implied port.
+func origin(scheme, host, port string) string {
+	if port == "" {
+		port = impliedPorts[scheme]
+	}
+	address := net.JoinHostPort(host, port)
+	return scheme + "://" + strings.TrimSuffix(address, ":"+impliedPorts[scheme])
 }
 
 // nameOf returns the host name at which browsers on this machine reach an address.

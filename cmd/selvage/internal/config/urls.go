@@ -79,7 +79,7 @@ func (u *BaseURL) UnmarshalText(text []byte) error {
 	}
 
 	// Issuers and origins are compared as strings, and browsers write them this way.
-	implied := map[string]string{"http": "80", "https": "443"}[parsed.Scheme]
+	implied := impliedPorts[parsed.Scheme]
 	if strings.ToLower(parsed.Host) != parsed.Host || parsed.Port() == implied {
 		return fmt.Errorf("needs the host in lower case, without the port that %s implies", parsed.Scheme)
 	}
