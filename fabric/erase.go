@@ -38,10 +38,10 @@ var keptData = []KeptData{
 			"person, and the log is pruned after its retention time",
 	},
 	{
-		What: "if the subscriber had already been deleted: its names, phone number and addresses in " +
-			"recordings that are not deleted, and in calls and saved filters without its id; they are found " +
-			"only by the email or reference that is kept for the audit trail, unless another subscriber has it now",
-		Why: "everything else was deleted with the subscriber, or may belong to somebody else",
+		What: "if the subscriber was already deleted: the subscriber's names, phone number and addresses in " +
+			"recordings that remain, and in calls and saved filters without the subscriber's id",
+		Why: "only the id and the email or reference in the audit trail are left to find this data; an email or " +
+			"reference that another subscriber has now is not used",
 	},
 	{
 		What: "recordings on hold",
@@ -52,15 +52,16 @@ var keptData = []KeptData{
 		Why:  "they also belong to the other subscriber; this subscriber's addresses are removed from them",
 	},
 	{
-		What: "records of its calls, without its id, name and addresses",
+		What: "records of the subscriber's calls, without the subscriber's id, name and addresses",
 		Why:  "they also belong to the other party",
 	},
 	{
-		What: "its addresses and phone number where other subscribers, ring groups and scripts lead calls to them",
-		Why:  "they are settings of others, and without them calls might be lost; change them yourself",
+		What: "the subscriber's addresses and phone number in settings that route calls to them: of other " +
+			"subscribers, ring groups and scripts",
+		Why: "they are settings of others, and without them calls might be lost; change them yourself",
 	},
 	{
-		What: "messages that it received, as long as their senders have an account",
+		What: "messages that the subscriber received, as long as their senders have an account",
 		Why:  "they belong to the sender",
 	},
 	{
@@ -81,25 +82,27 @@ var keptData = []KeptData{
 	},
 }
 
-// An Eraser describes to a store which data belongs to a subscriber. The embedded revocation ends
-// the subscriber's tokens, and contains the id by which the store finds rows that refer to the
-// subscriber.
-type Eraser struct {
+// An ErasureRequest names a subscriber to erase, and describes how a store finds its data. The
+// embedded revocation ends the subscriber's tokens. Its ID is the subscriber's id.
+type ErasureRequest struct {
 	revocation.Revocation
 
 	// OnlyDeleted makes the erasure fail if the subscriber exists.
 	OnlyDeleted bool
 
-	// Names returns the values in lower case by which a recording may name the subscriber as a
-	// party of its call. They are addresses, email, phone number and reference.
-	Names func(s Subscriber, all []Address) []string
+	// Names returns the values by which a recording may name the subscriber as a party of its call,
+	// in lower case. The addresses are those of the subscriber.
+	Names func(s Subscriber, addresses []Address) []string
 }
 
 // Erase deletes a subscriber and all data about it in one transaction. Rows that must be kept
 // remain without the subscriber's data. The result lists the deleted and the kept data.
 //
-// If the subscriber was already deleted, Erase deletes the data that remains. If
-// no data remains, it returns problem.NotFound.
+// If the subscriber was already deleted, Erase deletes the data that remains. If no data remains, it
+// returns problem.NotFound.
+//
+// If a step after the transaction fails, Erase returns both the result and the error. Other services
+// may then still have data about the subscriber.
 func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure, error) {
 	return ss.erase(ctx, projectID, id, false)
 }
@@ -120,12 +123,12 @@ func (ss *Subscribers) erase(ctx context.Context, projectID, id string, onlyDele
 	ctx = context.WithoutCancel(ctx) // finish even if the caller disconnects
 	defer ss.caches.forget()
 	now := ss.now()
-	by := Eraser{
+	req := ErasureRequest{
 		Revocation:  permanentRevocation(revocation.Subscriber, id, now),
 		OnlyDeleted: onlyDeleted,
 		Names:       namesInRecordings,
 	}
-	e, err := ss.store.EraseSubscriber(ctx, projectID, by, now)
+	e, err := ss.store.EraseSubscriber(ctx, projectID, req, now)
 	if err != nil {
 		return Erasure{}, err
 	}
@@ -133,7 +136,7 @@ func (ss *Subscribers) erase(ctx context.Context, projectID, id string, onlyDele
 	e.ErasedAt = now.UTC()
 	e.Kept = keptData
 
-	// The rows are deleted. From here on, errors are returned with the result.
+	// The rows are deleted, so later errors must not hide the result.
 	err = ss.c.Revocations.Sync(ctx)
 	if ss.c.Erased != nil {
 		err = errors.Join(err, ss.c.Erased(ctx, e))
@@ -141,14 +144,15 @@ func (ss *Subscribers) erase(ctx context.Context, projectID, id string, onlyDele
 	return e, err
 }
 
-// namesInRecordings implements Names of an Eraser.
-func namesInRecordings(s Subscriber, all []Address) (names []string) {
+// namesInRecordings returns the subscriber's email, reference and phone number, and the paths of its
+// addresses, in lower case. It is the Names function of erasure requests.
+func namesInRecordings(s Subscriber, addresses []Address) (names []string) {
 	for _, name := range []string{s.Email, s.Reference, s.Claims.PhoneNumber} {
 		if name != "" {
 			names = append(names, strings.ToLower(name))
 		}
 	}
-	for _, a := range all {
+	for _, a := range addresses {
 		names = append(names, strings.ToLower(a.Path()))
 	}
 	return names

@@ -59,9 +59,9 @@ type SubscriberStore interface {
 	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
 	// EraseSubscriber deletes a subscriber and everything else that identifies it. If the
 	// subscriber is already deleted, EraseSubscriber deletes the remaining data. If no data
-	// remains, it returns problem.NotFound. If the subscriber exists, but by.OnlyDeleted is set, it
+	// remains, it returns problem.NotFound. If the subscriber exists, but req.OnlyDeleted is set, it
 	// returns problem.Conflict.
-	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
+	EraseSubscriber(ctx context.Context, projectID string, req ErasureRequest, now time.Time) (Erasure, error)
 	// FindDeletedName returns the kept email, name or reference of a deleted subscriber. If the
 	// subscriber was erased together with another account of the same person, it returns "". If no
 	// name is kept, it returns problem.NotFound.

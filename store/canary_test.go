@@ -236,10 +236,10 @@ func addCanaryRecordings(t *testing.T, s *Store, sub fabric.Subscriber) {
 	}
 }
 
-// eraser returns an erasure of a subscriber by the names in its row and addresses.
-func eraser(id string) fabric.Eraser {
+// eraser returns the request to erase a subscriber by the names in its row and addresses.
+func eraser(id string) fabric.ErasureRequest {
 	until := time.Now().Add(time.Hour)
-	return fabric.Eraser{
+	return fabric.ErasureRequest{
 		Revocation: revocation.Revocation{
 			Kind:    revocation.Subscriber,
 			ID:      id,

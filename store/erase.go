@@ -18,21 +18,21 @@ type erasure struct {
 	projectID string
 	id        string   // id of the subscriber
 	email     string   // email of the subscriber; may be empty
-	names     []string // other values that identify the subscriber, see fabric.Eraser
+	names     []string // other values that identify the subscriber, see fabric.ErasureRequest
 	now       time.Time
 	result    fabric.Erasure
 }
 
-// EraseSubscriber deletes the subscriber with the id by.ID, along with all data about it, and
+// EraseSubscriber deletes the subscriber with the id req.ID, along with all data about it, and
 // removes this data from the rows that remain. If the subscriber does not exist, and there is no
-// data about it, the error is problem.NotFound. If it exists, but by.OnlyDeleted is set, the error is
-// problem.Conflict.
+// data about it, the error is problem.NotFound. If it exists, but req.OnlyDeleted is set, the error
+// is problem.Conflict.
 func (s *Subscribers) EraseSubscriber(
-	ctx context.Context, projectID string, by fabric.Eraser, now time.Time,
+	ctx context.Context, projectID string, req fabric.ErasureRequest, now time.Time,
 ) (fabric.Erasure, error) {
-	event := audit.Of("subscriber.erased", projectID, "subscriber", by.ID)
+	event := audit.Of("subscriber.erased", projectID, "subscriber", req.ID)
 	return resultOf(ctx, s.change, event, func(t tx) (fabric.Erasure, error) {
-		e, err := newErasure(ctx, t, projectID, by, now)
+		e, err := newErasure(ctx, t, projectID, req, now)
 		if err != nil {
 			return fabric.Erasure{}, err
 		}
@@ -46,33 +46,33 @@ func (s *Subscribers) EraseSubscriber(
 		if err = e.countRows(ctx); err != nil {
 			return fabric.Erasure{}, err
 		}
-		return e.result, s.deleteSubscriber(ctx, t, projectID, by.Revocation, true)
+		return e.result, s.deleteSubscriber(ctx, t, projectID, req.Revocation, true)
 	})
 }
 
 // newErasure locks the subscriber and reads what is needed to find its data. If the subscriber was
 // already deleted, only its id and its kept name are left to find the data.
 func newErasure(
-	ctx context.Context, t tx, projectID string, by fabric.Eraser, now time.Time,
+	ctx context.Context, t tx, projectID string, req fabric.ErasureRequest, now time.Time,
 ) (*erasure, error) {
-	sub, err := lockSubscriber(ctx, t, projectID, by.ID)
+	sub, err := lockSubscriber(ctx, t, projectID, req.ID)
 	found := err == nil
 	switch {
-	case found && by.OnlyDeleted:
+	case found && req.OnlyDeleted:
 		return nil, problem.New(problem.Conflict, "subscriber_exists", "the subscriber is not deleted")
 	case errors.Is(err, problem.NotFound):
-		sub, err = keptSubscriber(ctx, t, projectID, by.ID)
+		sub, err = keptSubscriber(ctx, t, projectID, req.ID)
 	}
 	if err != nil {
 		return nil, err
 	}
 
-	addresses, err := addressTable.gather(ctx, t, `WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
+	addresses, err := addressTable.gather(ctx, t, `WHERE resource_id = $1 AND project_id = $2`, req.ID, projectID)
 	if err != nil {
 		return nil, err
 	}
 	sessions, err := gather(ctx, t, "finding sessions", scanID,
-		`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, by.ID, projectID)
+		`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, req.ID, projectID)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func newErasure(
 	return &erasure{
 		tx:        t,
 		projectID: projectID,
-		id:        by.ID,
+		id:        req.ID,
 		email:     sub.Email,
-		names:     by.Names(sub, addresses),
+		names:     req.Names(sub, addresses),
 		now:       now,
 		result: fabric.Erasure{
 			Found:      found,

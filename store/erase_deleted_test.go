@@ -15,9 +15,9 @@ import (
 
 // eraseDeleted erases a subscriber that was deleted before, and fails the test unless exactly one
 // name is erased.
-func eraseDeleted(t *testing.T, s *Store, by fabric.Eraser) fabric.Erasure {
+func eraseDeleted(t *testing.T, s *Store, req fabric.ErasureRequest) fabric.Erasure {
 	t.Helper()
-	erasure, err := s.EraseSubscriber(t.Context(), "p", by, time.Now())
+	erasure, err := s.EraseSubscriber(t.Context(), "p", req, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,15 +250,15 @@ func testEraseNamesake(t *testing.T, c Config) {
 			deleteSubscriber(t, s, sub.ID)
 			addCallFrom(t, s, tt.name)
 
-			by := eraser(sub.ID)
-			namesOf := by.Names
-			by.Names = func(sub fabric.Subscriber, addresses []fabric.Address) (lower []string) {
+			req := eraser(sub.ID)
+			namesOf := req.Names
+			req.Names = func(sub fabric.Subscriber, addresses []fabric.Address) (lower []string) {
 				for _, name := range namesOf(sub, addresses) {
 					lower = append(lower, strings.ToLower(name))
 				}
 				return lower
 			}
-			if n := eraseDeleted(t, s, by).Anonymized["recordings"]; n != tt.erased {
+			if n := eraseDeleted(t, s, req).Anonymized["recordings"]; n != tt.erased {
 				t.Errorf("the name is erased in %d recordings, want %d", n, tt.erased)
 			}
 		})
@@ -275,9 +275,9 @@ func testEraseRestored(t *testing.T, c Config) {
 	deleteSubscriber(t, s, sub.ID)
 	createWithAddress(t, s, sub)
 
-	by := eraser(sub.ID)
-	by.OnlyDeleted = true
-	if _, err := s.EraseSubscriber(t.Context(), "p", by, time.Now()); !errors.Is(err, problem.Conflict) {
+	req := eraser(sub.ID)
+	req.OnlyDeleted = true
+	if _, err := s.EraseSubscriber(t.Context(), "p", req, time.Now()); !errors.Is(err, problem.Conflict) {
 		t.Errorf("erasing a restored subscriber: %v, want a conflict", err)
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", sub.ID); err != nil {

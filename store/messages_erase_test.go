@@ -28,11 +28,11 @@ func testEraseMessages(t *testing.T, c Config) {
 	addMessage(t, s, written(bob, ada, "from bob"))
 	erase := func(id string) fabric.Erasure {
 		t.Helper()
-		by := fabric.Eraser{
+		req := fabric.ErasureRequest{
 			Revocation: end(revocation.Subscriber, id),
 			Names:      func(fabric.Subscriber, []fabric.Address) []string { return nil },
 		}
-		e, err := s.EraseSubscriber(ctx, "p", by, time.Now())
+		e, err := s.EraseSubscriber(ctx, "p", req, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
