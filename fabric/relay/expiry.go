@@ -85,7 +85,7 @@ func (s *socket) watch(now time.Time, heard int64) {
 	case s.over:
 	case s.leaving != nil:
 		if now.After(s.leaving.by) {
-			s.out.close(s.conn, *s.leaving)
+			s.out.close(*s.leaving)
 		}
 	case s.caller == "" && now.Sub(s.opened) > limits.Authenticate:
 		s.leave(farewell{code: tooSlow, reason: "no signalwire.connect in time", by: now})
@@ -117,7 +117,7 @@ func (s *socket) isRevoked(heard int64) bool {
 func (s *socket) pingAndRenew(now time.Time) {
 	if !now.Before(s.pingAt) {
 		s.pingAt = now.Add(s.relay.limits.Ping)
-		s.out.send(s.conn, request(uuid.NewString(), "signalwire.ping", beat{float64(now.UnixMilli()) / 1000}))
+		s.out.send(request(uuid.NewString(), "signalwire.ping", beat{float64(now.UnixMilli()) / 1000}))
 	}
 	if s.online && !now.Before(s.onlineAt) {
 		select {
@@ -134,7 +134,7 @@ func (s *socket) leave(f farewell) {
 	f.id = uuid.NewString()
 	s.leaving = &f
 	if s.caller != "" {
-		s.out.send(s.conn, request(f.id, "signalwire.disconnect", struct{}{}))
+		s.out.send(request(f.id, "signalwire.disconnect", struct{}{}))
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *socket) tell(text []byte) {
 // sendHeld sends the waiting events in order. s.events.mu must be held.
 func (s *socket) sendHeld() {
 	for _, text := range s.events.waiting {
-		s.out.send(s.conn, text)
+		s.out.send(text)
 	}
 	s.events.waiting, s.events.bytes = nil, 0
 }

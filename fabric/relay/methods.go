@@ -73,7 +73,7 @@ func (s *socket) handle(text []byte) {
 	if err != nil {
 		f, _ := faultOf(err)
 		s.relay.observe(unknown, f.label())
-		s.out.send(s.conn, response(nil, nil, f))
+		s.out.send(response(nil, nil, f))
 		return
 	}
 
@@ -81,7 +81,7 @@ func (s *socket) handle(text []byte) {
 	switch {
 	case m.Method == "": // a response from the client
 		if leaving != nil && string(m.ID) == `"`+leaving.id+`"` {
-			s.out.close(s.conn, *leaving)
+			s.out.close(*leaving)
 		}
 	case leaving == nil: // a leaving client gets no more answers
 		s.answer(m)
@@ -126,7 +126,7 @@ func (s *socket) answer(m message) {
 	// A farewell closes the socket. The SDK then reconnects by itself.
 	var bye *farewell
 	if errors.As(err, &bye) {
-		s.out.close(s.conn, *bye)
+		s.out.close(*bye)
 		return
 	}
 
@@ -136,7 +136,7 @@ func (s *socket) answer(m message) {
 // reply sends a response, unless the request was a notification (JSON-RPC 2.0, section 4.1).
 func (s *socket) reply(m message, text []byte) {
 	if len(m.ID) > 0 {
-		s.out.send(s.conn, text)
+		s.out.send(text)
 	}
 }
 

@@ -16,59 +16,73 @@ const (
 	writeTimeout    = 10 * time.Second
 )
 
-// An outbox queues the messages that a socket has to send. Its goroutine runs only while the queue
-// is not empty.
+// An outbox queues the messages that a socket has to send. Its goroutine runs only while the outbox
+// is sending or leaving.
 type outbox struct {
+	conn *websocket.Conn
+
 	mu      sync.Mutex
-	waiting [][]byte
-	bytes   int
-	sending bool      // the goroutine runs, or has ended and must not start again
-	last    *farewell // how to close the socket after the queue is empty; nil while it stays open
+	state   outboxState
+	waiting [][]byte // the queued messages
+	bytes   int      // the size of the queued messages
+	last    farewell // how to close the socket after the queue is empty; set while leaving
 }
+
+// An outboxState is what an outbox does. Only an idle outbox can start to send. A closed outbox
+// stays closed.
+type outboxState int
+
+const (
+	outboxIdle    outboxState = iota // the queue is empty
+	outboxSending                    // sends the queue, then becomes idle
+	outboxLeaving                    // sends the queue, then closes the socket; drops new messages
+	outboxClosed                     // sends nothing and drops new messages
+)
 
 // send appends a message to the queue. If the queue is full because the client does not read, send
 // closes the socket.
-func (o *outbox) send(conn *websocket.Conn, text []byte) {
+func (o *outbox) send(text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.last != nil:
-		return
-	case len(o.waiting) >= maxWaiting || o.bytes+len(text) > maxWaitingBytes:
-		o.last = &farewell{code: websocket.StatusPolicyViolation}
-		o.waiting = nil
-		go func() { _ = conn.CloseNow() }() // sending a close frame would also wait until the client reads
+	if o.state == outboxLeaving || o.state == outboxClosed {
 		return
 	}
+	if len(o.waiting) >= maxWaiting || o.bytes+len(text) > maxWaitingBytes {
+		o.drop()
+		go func() { _ = o.conn.CloseNow() }() // sending a close frame would also wait until the client reads
+		return
+	}
+
 	o.waiting = append(o.waiting, text)
 	o.bytes += len(text)
-	o.start(conn)
+	if o.state == outboxIdle {
+		o.state = outboxSending
+		go o.run()
+	}
 }
 
 // close closes the socket after the queue is empty. Later messages are dropped.
-func (o *outbox) close(conn *websocket.Conn, f farewell) {
+func (o *outbox) close(f farewell) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.last == nil {
-		o.last = &f
-		o.start(conn)
+	if o.state == outboxLeaving || o.state == outboxClosed {
+		return
 	}
-}
 
-// start starts the goroutine unless it is running. o.mu must be locked.
-func (o *outbox) start(conn *websocket.Conn) {
-	if !o.sending {
-		o.sending = true
-		go o.run(conn)
+	running := o.state == outboxSending
+	o.state = outboxLeaving
+	o.last = f
+	if !running {
+		go o.run()
 	}
 }
 
 // run sends messages until the queue is empty or the socket is closed.
-func (o *outbox) run(conn *websocket.Conn) {
+func (o *outbox) run() {
 	for {
 		text, last := o.next()
 		if last != nil {
-			_ = conn.Close(last.code, last.reason) // waits up to 5 s for the client's close frame
+			_ = o.conn.Close(last.code, last.reason) // waits up to 5 s for the client's close frame
 			return
 		}
 		if text == nil {
@@ -76,26 +90,49 @@ func (o *outbox) run(conn *websocket.Conn) {
 		}
 
 		ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
-		err := conn.Write(ctx, websocket.MessageText, text)
+		err := o.conn.Write(ctx, websocket.MessageText, text)
 		cancel()
 		if err != nil {
-			_ = conn.CloseNow() // ends the reading goroutine
-			return              // sending stays true, so nothing else is sent
+			o.abort()
+			return
 		}
 	}
 }
 
-// next removes and returns the first message. If the queue is empty, it returns the pending
-// farewell, or nil.
+// next removes and returns the first message. If the queue is empty, next changes the state for the
+// end of the goroutine: a leaving outbox becomes closed, and next returns its farewell. A sending
+// outbox becomes idle, and next returns nil.
 func (o *outbox) next() (text []byte, last *farewell) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.waiting) == 0 {
-		o.sending = o.last != nil // after a farewell, nothing else is sent
-		o.waiting = nil
-		return nil, o.last
+	if len(o.waiting) > 0 {
+		text, o.waiting = o.waiting[0], o.waiting[1:]
+		o.bytes -= len(text)
+		return text, nil
 	}
-	text, o.waiting = o.waiting[0], o.waiting[1:]
-	o.bytes -= len(text)
-	return text, nil
+
+	o.waiting = nil // frees the memory of the queue
+	switch o.state {
+	case outboxSending:
+		o.state = outboxIdle
+	case outboxLeaving:
+		o.state = outboxClosed
+		return nil, &o.last
+	}
+	return nil, nil
+}
+
+// abort closes the socket without a farewell, which also ends the goroutine that reads from it.
+func (o *outbox) abort() {
+	o.mu.Lock()
+	o.drop()
+	o.mu.Unlock()
+	_ = o.conn.CloseNow()
+}
+
+// drop closes the outbox and empties the queue. o.mu must be locked.
+func (o *outbox) drop() {
+	o.state = outboxClosed
+	o.waiting = nil
+	o.bytes = 0
 }

@@ -48,15 +48,15 @@ func pair(t *testing.T) (server, client *websocket.Conn) {
 // TestOutbox shows that messages arrive in order, followed by the farewell.
 func TestOutbox(t *testing.T) {
 	server, client := pair(t)
-	var o outbox
+	o := &outbox{conn: server}
 	const n = 50
 	message := func(i int) []byte { return bytes.Repeat([]byte{byte('0' + i%10)}, 1+i*50) }
 	for i := range n {
-		o.send(server, message(i))
+		o.send(message(i))
 	}
 
-	o.close(server, farewell{code: 4401, reason: "enough"})
-	o.send(server, []byte("too late"))
+	o.close(farewell{code: 4401, reason: "enough"})
+	o.send([]byte("too late"))
 	go func() { _, _, _ = server.Read(t.Context()) }() // read, as a socket's goroutine does
 	for i := range n {
 		_, text, err := client.Read(t.Context())
@@ -77,7 +77,7 @@ func TestOutbox(t *testing.T) {
 // until then is limited.
 func TestOutboxFull(t *testing.T) {
 	server, _ := pair(t)
-	var o outbox
+	o := &outbox{conn: server}
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -88,10 +88,10 @@ func TestOutboxFull(t *testing.T) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	deadline := time.Now().Add(time.Minute)
-	for closing := false; !closing; <-tick.C {
-		o.send(server, large)
+	for closed := false; !closed; <-tick.C {
+		o.send(large)
 		o.mu.Lock()
-		closing = o.last != nil
+		closed = o.state == outboxClosed
 		waiting := o.bytes
 		o.mu.Unlock()
 		if waiting > maxWaitingBytes {
@@ -108,7 +108,7 @@ func TestOutboxFull(t *testing.T) {
 // or they are large. They always arrive in order.
 func TestHeldEvents(t *testing.T) {
 	server, client := pair(t)
-	s := &socket{conn: server}
+	s := &socket{conn: server, out: outbox{conn: server}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	receives := func(want string) {
@@ -136,7 +136,7 @@ func TestHeldEvents(t *testing.T) {
 		receives(large)
 	}
 	s.tell([]byte("last"))
-	s.out.send(server, []byte("response"))
+	s.out.send([]byte("response"))
 	s.releaseEvents()
 	receives("response")
 	receives("last")

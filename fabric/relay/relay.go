@@ -161,6 +161,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return // Accept has responded
 	}
 
+	s.out.conn = s.conn
 	s.conn.SetReadLimit(maxConnect)
 	if !r.add(s) { // Shutdown began in the meantime
 		r.release(from)

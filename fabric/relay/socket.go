@@ -87,14 +87,13 @@ func (s *socket) read() error {
 		case err != nil:
 			return err
 		case kind != websocket.MessageText:
-			s.out.close(s.conn, farewell{code: websocket.StatusUnsupportedData, reason: "messages must be text"})
+			s.out.close(farewell{code: websocket.StatusUnsupportedData, reason: "messages must be text"})
 		case !utf8.Valid(text):
-			s.out.close(s.conn,
-				farewell{code: websocket.StatusInvalidFramePayloadData, reason: "messages must be UTF-8"})
+			s.out.close(farewell{code: websocket.StatusInvalidFramePayloadData, reason: "messages must be UTF-8"})
 		default:
 			s.pace()
 			if !s.receive(text) {
-				s.out.close(s.conn, farewell{code: websocket.StatusInternalError, reason: "internal error"})
+				s.out.close(farewell{code: websocket.StatusInternalError, reason: "internal error"})
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func (r *Relay) Shutdown(ctx context.Context) {
 		// Close the sockets of clients that did not answer in time.
 		if time.Now().After(late) {
 			for _, s := range open {
-				s.out.close(s.conn, stopped)
+				s.out.close(stopped)
 			}
 		}
 
@@ -61,7 +61,7 @@ func (s *socket) disconnect(by time.Time) {
 		f.by = by
 		s.leave(f)
 		if s.caller == "" {
-			s.out.close(s.conn, f) // before authentication, nothing has to finish
+			s.out.close(f) // before authentication, nothing has to finish
 		}
 	}
 }
