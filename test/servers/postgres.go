@@ -15,9 +15,9 @@ import (
 	"syscall"
 )
 
-// A PostgresServer is a PostgreSQL server that tests can start and stop. Acknowledged transactions
-// are on disk. As on most servers, text is sorted by the rules of a language, and not by bytes,
-// unless a column says otherwise.
+// A PostgresServer is a PostgreSQL server that tests can start and stop. It keeps acknowledged
+// transactions when it is killed. As on most servers, text is sorted by the rules of a language, and
+// not by bytes, unless a column says otherwise.
 type PostgresServer struct {
 	Server
 	URL string // URL of the superuser; see [PostgresServer.Database]
@@ -30,10 +30,10 @@ func Postgres(t T) string {
 	return PostgresLike(t, "")
 }
 
-// PostgresLike is like [Postgres], but with a copy of the database at the URL like. That database
-// must not be in use at the same time. If like is "", the new database is empty. The new role has
-// the same rights to the copy as the role in like has to the original.
-func PostgresLike(t T, like string) string {
+// PostgresLike is like [Postgres], but copies the database at the URL original, which must not be in
+// use at the same time. If original is "", the new database is empty. The new role has the same
+// rights to the copy as the role in original has to its database.
+func PostgresLike(t T, original string) string {
 	t.Helper()
 	admin := os.Getenv("SELVAGE_TEST_POSTGRES")
 	if admin == "" {
@@ -41,7 +41,7 @@ func PostgresLike(t T, like string) string {
 		check(t, err)
 		admin = p.URL
 	}
-	return database(t, admin, like)
+	return database(t, admin, original)
 }
 
 var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(nil) })
@@ -82,9 +82,12 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 		return nil, err
 	}
 
-	account, err := unprivileged()
-	if err != nil {
-		return nil, err
+	var account *syscall.Credential // nil means our own account
+	if os.Geteuid() == 0 {
+		account, err = unprivileged()
+		if err != nil {
+			return nil, err
+		}
 	}
 
 	port, err := freePort()
@@ -99,6 +102,7 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 
 	password := rand.Text()
 	if err := initdb(dir, password, account); err != nil {
+		_ = os.RemoveAll(dir)
 		return nil, err
 	}
 
@@ -112,8 +116,8 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 	return p, nil
 }
 
-// initdb creates an empty database cluster. It does not sync the files to disk, since no test
-// needs them to survive a crash of the machine.
+// initdb creates an empty database cluster. It does not sync the files to disk, because a crash of
+// the machine also ends the test.
 func initdb(dir, password string, account *syscall.Credential) error {
 	initdb, err := program("initdb")
 	if err != nil {
@@ -142,12 +146,8 @@ func initdb(dir, password string, account *syscall.Credential) error {
 	return nil
 }
 
-// unprivileged returns the account that runs PostgreSQL, because PostgreSQL refuses to run as root.
-// If we are not root, it returns nil, which means our own account.
+// unprivileged returns an account for servers that refuse to run as root, as PostgreSQL does.
 func unprivileged() (*syscall.Credential, error) {
-	if os.Geteuid() != 0 {
-		return nil, nil
-	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {

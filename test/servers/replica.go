@@ -3,6 +3,7 @@ package servers
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -78,6 +79,7 @@ func startReplica(of *PostgresServer, settings []string) (*PostgresServer, error
 		"--checkpoint", "fast", "--no-sync")
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: of.account}
 	if out, err := cmd.CombinedOutput(); err != nil {
+		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("copying a PostgreSQL cluster: %w\n%s", err, out)
 	}
 
