@@ -124,7 +124,7 @@ func New(cfg Config) *Calls {
 	}
 	c.rooms = newOpenRooms(c, cfg.Rooms)
 	if cfg.Nodes != nil {
-		c.join(cfg.Nodes)
+		c.handleMessages(cfg.Nodes)
 	}
 	return c
 }

@@ -27,28 +27,38 @@ type Nodes interface {
 	// Ask sends a request, waits for the answer, and decodes it into answer.
 	Ask(ctx context.Context, node, kind string, v, answer any) error
 	// Handle sets the handler for messages of one kind from other nodes.
-	Handle(kind string, h func(ctx context.Context, from string, body json.RawMessage) (any, error))
+	Handle(kind string, h NodeHandler)
 }
 
-// The kinds of messages between nodes.
+// A NodeHandler handles a message from another node. If the message is a request, the results are
+// its answer.
+type NodeHandler = func(ctx context.Context, from string, body json.RawMessage) (answer any, err error)
+
+// The kinds of requests between nodes, in addition to pingMessage.
 const (
-	joinMessage    = "call.join"    // carries a forwarded, to join a room; the answer is a Reply
-	commandMessage = "call.command" // carries a forwarded; the answer is a Reply
-	eventMessage   = "call.event"   // carries a delivery
-	eventsMessage  = "call.events"  // carries a broadcast
-	movedMessage   = "call.moved"   // carries a move
-	moveMessage    = "call.move"    // carries a moveRequest; the answer is empty
-	closedMessage  = "call.closed"  // carries a Socket
+	commandMessage  = "call.command" // carries a clientCommand; the answer is a Reply
+	joinRoomMessage = "call.join"    // carries a clientCommand, to join a room; the answer is a Reply
+	moveCallMessage = "call.move"    // carries a moveRequest; the answer is empty
 )
 
-type forwarded struct {
+// The kinds of messages without an answer.
+const (
+	deliveryMessage     = "call.event"  // carries a delivery
+	broadcastMessage    = "call.events" // carries a broadcast
+	socketMovedMessage  = "call.moved"  // carries a socketMove
+	socketClosedMessage = "call.closed" // carries a Socket
+)
+
+// A clientCommand is a command of another node's client.
+type clientCommand struct {
 	Client  Client
 	Command Command
 }
 
+// A delivery is an event for one client of another node.
 type delivery struct {
 	To     Socket
-	Holder string // the holder of the leg
+	Holder string // identifies whose leg the event is about; see Client.holder
 	Event  Event
 }
 
@@ -61,7 +71,7 @@ type broadcast struct {
 // A recipient holds what differs between the clients that receive the same event.
 type recipient struct {
 	To          Socket
-	Holder      string
+	Holder      string // see delivery
 	Leg, Member string
 	Inbound     bool `json:",omitempty"`
 	Created     time.Time
@@ -70,7 +80,8 @@ type recipient struct {
 // maxRecipients is the maximum number of recipients of a broadcast.
 const maxRecipients = 200
 
-type move struct {
+// A socketMove says that a client has a new socket.
+type socketMove struct {
 	From Socket
 	To   Client
 }
@@ -78,39 +89,63 @@ type move struct {
 // errNotHere is the answer of a node that does not have the leg, call or room of a request.
 var errNotHere = problem.NoSuch("leg")
 
-// join sets the handlers for messages from other nodes.
-func (c *Calls) join(n Nodes) {
-	n.Handle(commandMessage, c.replier(func(ctx context.Context, f forwarded) (Reply, error) {
-		if !c.isHere(f.Client, f.Command) {
-			return Reply{}, errNotHere
-		}
-		return c.doHere(ctx, f.Client, f.Command)
-	}))
-	n.Handle(joinMessage, c.replier(func(ctx context.Context, f forwarded) (Reply, error) {
-		return c.invite(ctx, f.Client, f.Command, onThisNode)
-	}))
-
-	n.Handle(eventMessage, handler(c.deliver))
-	n.Handle(eventsMessage, handler(func(from string, b broadcast) {
-		for _, to := range b.To {
-			e := b.Event
-			e.Leg = to.Leg
-			e.MemberID = to.Member
-			e.Inbound = to.Inbound
-			e.Created = to.Created
-			c.deliver(from, delivery{To: to.To, Holder: to.Holder, Event: e})
-		}
-	}))
+// handleMessages sets the handlers for messages from other nodes.
+func (c *Calls) handleMessages(n Nodes) {
+	n.Handle(commandMessage, requestHandler(c.doForwarded))
+	n.Handle(joinRoomMessage, requestHandler(c.joinForwarded))
+	n.Handle(moveCallMessage, requestHandler(c.moveForwarded))
 	n.Handle(pingMessage, func(context.Context, string, json.RawMessage) (any, error) { return struct{}{}, nil })
-	n.Handle(movedMessage, handler(func(_ string, m move) { c.movedHere(m.From, m.To) }))
-	n.Handle(moveMessage, func(ctx context.Context, _ string, body json.RawMessage) (any, error) {
-		var m moveRequest
-		if err := json.Unmarshal(body, &m); err != nil {
-			return nil, fmt.Errorf("decoding a request to move a call: %w", err)
+
+	n.Handle(deliveryMessage, messageHandler(c.deliver))
+	n.Handle(broadcastMessage, messageHandler(c.deliverBroadcast))
+	n.Handle(socketMovedMessage, messageHandler(func(_ string, m socketMove) { c.movedHere(m.From, m.To) }))
+	n.Handle(socketClosedMessage, messageHandler(func(_ string, s Socket) { c.closedHere(s) }))
+}
+
+// requestHandler returns a handler that answers requests with the results of do.
+func requestHandler[T, A any](do func(context.Context, T) (A, error)) NodeHandler {
+	return func(ctx context.Context, _ string, body json.RawMessage) (any, error) {
+		var request T
+		if err := json.Unmarshal(body, &request); err != nil {
+			return nil, fmt.Errorf("decoding a request: %w", err)
 		}
-		return struct{}{}, c.moveHere(audit.With(ctx, &m.Origin), m)
-	})
-	n.Handle(closedMessage, handler(func(_ string, s Socket) { c.closedHere(s) }))
+		return do(ctx, request)
+	}
+}
+
+// messageHandler returns a handler for messages that have no answer.
+func messageHandler[T any](do func(from string, message T)) NodeHandler {
+	return func(_ context.Context, from string, body json.RawMessage) (any, error) {
+		var message T
+		if err := json.Unmarshal(body, &message); err != nil {
+			return nil, fmt.Errorf("decoding a message: %w", err)
+		}
+		do(from, message)
+		return nil, nil
+	}
+}
+
+// doForwarded executes a command for a leg of this node.
+func (c *Calls) doForwarded(ctx context.Context, f clientCommand) (Reply, error) {
+	if !c.isHere(f.Client, f.Command) {
+		return Reply{}, errNotHere
+	}
+	reply, err := c.doHere(ctx, f.Client, f.Command)
+	reply.Node = c.node
+	return reply, err
+}
+
+// joinForwarded makes a client a member of a room of this node.
+func (c *Calls) joinForwarded(ctx context.Context, f clientCommand) (Reply, error) {
+	reply, err := c.invite(ctx, f.Client, f.Command, onThisNode)
+	reply.Node = c.node
+	return reply, err
+}
+
+// moveForwarded moves a call of this node. The audit log attributes the move to the origin of the
+// request.
+func (c *Calls) moveForwarded(ctx context.Context, m moveRequest) (struct{}, error) {
+	return struct{}{}, c.moveHere(audit.With(ctx, &m.Origin), m)
 }
 
 // deliver passes an event from another node to its client.
@@ -127,6 +162,18 @@ func (c *Calls) deliver(from string, d delivery) {
 		})
 	}
 	c.clients.Tell(d.To, d.Event)
+}
+
+// deliverBroadcast passes an event from another node to its clients.
+func (c *Calls) deliverBroadcast(from string, b broadcast) {
+	for _, to := range b.To {
+		e := b.Event
+		e.Leg = to.Leg
+		e.MemberID = to.Member
+		e.Inbound = to.Inbound
+		e.Created = to.Created
+		c.deliver(from, delivery{To: to.To, Holder: to.Holder, Event: e})
+	}
 }
 
 // tellAll sends the same event to the clients of legs, which are all in the same room or call. Each
@@ -151,62 +198,40 @@ func (c *Calls) tellAll(legs []*leg, e Event) {
 	}
 
 	for node, to := range elsewhere {
-		k := legs[0].call
-		e.Project = k.project
+		first := legs[0].call // the other legs have the same project and room
+		e.Project = first.project
 		e.Node = c.node
 		e.At = time.Now()
-		e.RoomSession = k.session
-		e.RoomID = k.roomID
+		e.RoomSession = first.session
+		e.RoomID = first.roomID
 		for some := range slices.Chunk(to, maxRecipients) {
-			c.nodes.Send(node, eventsMessage, broadcast{some, e})
+			c.nodes.Send(node, broadcastMessage, broadcast{To: some, Event: e})
 		}
 	}
 }
 
-// replier returns a handler for forwarded commands.
-func (c *Calls) replier(
-	do func(context.Context, forwarded) (Reply, error),
-) func(context.Context, string, json.RawMessage) (any, error) {
-	return func(ctx context.Context, _ string, body json.RawMessage) (any, error) {
-		var f forwarded
-		if err := json.Unmarshal(body, &f); err != nil {
-			return nil, fmt.Errorf("decoding a command: %w", err)
-		}
-		r, err := do(ctx, f)
-		r.Node = c.node
-		return r, err
-	}
-}
-
-// handler returns a handler for messages that have no answer.
-func handler[T any](do func(from string, v T)) func(context.Context, string, json.RawMessage) (any, error) {
-	return func(_ context.Context, from string, body json.RawMessage) (any, error) {
-		var v T
-		if err := json.Unmarshal(body, &v); err != nil {
-			return nil, fmt.Errorf("decoding a message: %w", err)
-		}
-		do(from, v)
-		return nil, nil
-	}
-}
-
-// tell sends an event to a socket on any node. holder is the holder of the event's leg.
+// tell sends an event to a socket on any node. holder identifies whose leg the event is about; see
+// Client.holder.
 func (c *Calls) tell(to Socket, holder string, e Event) {
 	switch {
 	case to.Node == c.node || to.Node == "":
 		c.clients.Tell(to, e)
 	case c.nodes != nil:
-		c.nodes.Send(to.Node, eventMessage, delivery{To: to, Holder: holder, Event: e})
+		c.nodes.Send(to.Node, deliveryMessage, delivery{To: to, Holder: holder, Event: e})
 	}
 }
 
 // isHere reports whether this node has the leg of a command. For a new screen or device, it reports
 // whether this node has the leg of the member.
 func (c *Calls) isHere(client Client, cmd Command) bool {
-	return c.legOf(client, cmd.Leg) != nil || isSource(cmd) && c.legOf(client, cmd.Parent) != nil
+	if c.legOf(client, cmd.Leg) != nil {
+		return true
+	}
+	return addsSource(cmd) && c.legOf(client, cmd.Parent) != nil
 }
 
-func isSource(cmd Command) bool {
+// addsSource reports whether a command adds a screen or a device to a member.
+func addsSource(cmd Command) bool {
 	return cmd.Op == Invite && (cmd.Type == Screen || cmd.Type == Device)
 }
 
@@ -216,7 +241,7 @@ func (c *Calls) isElsewhere(client Client, cmd Command) bool {
 		return false
 	}
 	if cmd.Op == Invite {
-		return cmd.Attach || isSource(cmd)
+		return cmd.Attach || addsSource(cmd)
 	}
 	return cmd.Node != "" && cmd.Node != c.node
 }
@@ -241,7 +266,7 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 			continue
 		}
 
-		err = c.remote.ask(ctx, c.nodes, node, commandMessage, forwarded{client, cmd}, &r)
+		err = c.remote.sendCommand(ctx, c.nodes, node, commandMessage, clientCommand{client, cmd}, &r)
 		if errors.Is(err, problem.NotFound) {
 			continue
 		}
@@ -250,11 +275,11 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 	return Reply{}, false, nil
 }
 
-// ask asks a node to carry out a client's command, and records that the node has the leg. It records
-// this before the node gets the command, because the event that reports the end of the leg may arrive
-// before the answer.
-func (r *remoteLegs) ask(
-	ctx context.Context, nodes Nodes, node, kind string, f forwarded, to *Reply,
+// sendCommand asks a node to carry out a client's command, and records that the node has the leg. It
+// records this before the node gets the command, because the event that reports the end of the leg
+// may arrive before the reply.
+func (r *remoteLegs) sendCommand(
+	ctx context.Context, nodes Nodes, node, kind string, f clientCommand, reply *Reply,
 ) error {
 	holder := f.Client.holder()
 	leg := remoteLeg{
@@ -265,7 +290,7 @@ func (r *remoteLegs) ask(
 	}
 	isNew := r.addNew(f.Command.Leg, leg)
 	before := r.find(f.Command.Leg, leg.project)
-	err := nodes.Ask(ctx, node, kind, f, to)
+	err := nodes.Ask(ctx, node, kind, f, reply)
 	switch {
 	case err == nil && f.Command.Op == Hangup: // no event reports the end of this leg
 		r.forget(f.Command.Leg, holder)
@@ -294,7 +319,7 @@ func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]strin
 	}
 
 	leg := cmd.Leg
-	if isSource(cmd) {
+	if addsSource(cmd) {
 		leg = cmd.Parent
 	}
 	if isCanonical(leg) {

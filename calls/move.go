@@ -68,7 +68,7 @@ func (c *Calls) Move(ctx context.Context, projectID, id, address string) error {
 	if !r.Ended.IsZero() || r.Node == c.node {
 		return problem.NoSuch("call")
 	}
-	return c.nodes.Ask(ctx, r.Node, moveMessage, m, &struct{}{})
+	return c.nodes.Ask(ctx, r.Node, moveCallMessage, m, &struct{}{})
 }
 
 // moveHere carries out a request for a call of this node, or returns errNotHere.

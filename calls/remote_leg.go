@@ -129,7 +129,7 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 
 	for node, other := range owners {
 		if other {
-			c.nodes.Send(node, movedMessage, move{from, to})
+			c.nodes.Send(node, socketMovedMessage, socketMove{from, to})
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (c *Calls) Closed(s Socket) {
 		owners[a.node] = true
 	}
 	for node := range owners {
-		c.nodes.Send(node, closedMessage, s)
+		c.nodes.Send(node, socketClosedMessage, s)
 	}
 }
 

@@ -109,8 +109,8 @@ func TestMovedMeanwhile(t *testing.T) {
 	moved := alice
 	moved.Socket.ID = "new"
 	nodes.moving = func() { c.Moved(t.Context(), alice.Socket, moved) }
-	command := forwarded{Client: alice, Command: Command{Op: Hold, Leg: "1", Node: "a"}}
-	if err := c.remote.ask(t.Context(), nodes, "a", commandMessage, command, &Reply{}); err != nil {
+	command := clientCommand{Client: alice, Command: Command{Op: Hold, Leg: "1", Node: "a"}}
+	if err := c.remote.sendCommand(t.Context(), nodes, "a", commandMessage, command, &Reply{}); err != nil {
 		t.Fatal(err)
 	}
 
