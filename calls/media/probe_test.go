@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,34 +32,28 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestTestCall shows that programs with the engine's credentials can place a call that hears
-// itself. Only a few of these calls are possible at the same time. Other programs cannot place
-// them.
+// TestTestCall shows that programs with the engine's credentials can place a call that hears itself,
+// and that other programs cannot. Only a few of these calls are possible at the same time.
 func TestTestCall(t *testing.T) {
 	e := newEngine(t)
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(e.Port()))
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 
-	// Calls above the limit get no answer, so each attempt ends once the engine has refused one.
-	untilLimited := func() (context.Context, context.CancelFunc) {
-		attempt, cancel := context.WithCancel(ctx)
-		go func() {
-			defer cancel()
-			for e.Stats().Limited == 0 && attempt.Err() == nil {
-				<-time.After(10 * time.Millisecond)
-			}
-		}()
-		return attempt, cancel
-	}
+	// A call above the limit gets no answer, so the attempts end when the engine refuses one.
+	attempts, refused := context.WithCancel(ctx)
+	go func() {
+		defer refused()
+		for e.Stats().Limited == 0 && ctx.Err() == nil {
+			<-time.After(10 * time.Millisecond)
+		}
+	}()
 
 	began, placed := time.Now(), 0
-	for e.Stats().Limited == 0 && ctx.Err() == nil {
-		attempt, cancel := untilLimited()
-		if _, err := media.TestCall(attempt, at, e.Probe()); err == nil {
+	for attempts.Err() == nil {
+		if _, err := media.TestCall(attempts, at, e.Probe()); err == nil {
 			placed++
 		}
-		cancel()
 	}
 
 	most := media.MaxTestCalls * (1 + int(time.Since(began)/media.TestCallFor))
@@ -78,7 +73,7 @@ func TestTestCall(t *testing.T) {
 // requests with a wrong password.
 func TestProbeFlood(t *testing.T) {
 	e := newEngine(t)
-	name, password := e.Probe()[:10], e.Probe()[11:]
+	name, password, _ := strings.Cut(e.Probe(), ":")
 	conn := stranger(t, e)
 	send := func(password string) {
 		m := stun.MustBuild(
@@ -93,9 +88,12 @@ func TestProbeFlood(t *testing.T) {
 	}
 	send("wrong")
 	waitFor(t, "the wrong password", func() bool { return e.Stats().BadSTUN == 1 })
-	for e.Stats().Limited == 0 {
-		send(password)
-	}
+	waitFor(t, "a request above the limit", func() bool {
+		for range 100 {
+			send(password)
+		}
+		return e.Stats().Limited > 0
+	})
 
 	must(t, conn.SetReadDeadline(time.Now().Add(deadline)))
 	b := make([]byte, 1500)
