@@ -105,7 +105,7 @@ func TestSpoofedFlood(t *testing.T) {
 	if packets == 0 || packets > most {
 		t.Errorf("the victim got %d packets, want 1 to %d", packets, most)
 	}
-	c.prove() // its own address has no limit
+	c.completeICE() // its own address has no limit
 }
 
 // TestForgedAnswers shows that media goes to an address only after a signed answer with the right
@@ -177,10 +177,10 @@ func TestSilentClient(t *testing.T) {
 	c := newLight(t, e, lightOffer(""))
 	t.Cleanup(c.close)
 	c.silent.Store(true)
-	c.prove()
-	c.write(append([]byte{22, 0xfe, 0xfd}, make([]byte, 40)...))
+	c.completeICE()
+	c.sendHandshake()
 	waitFor(t, "the client's handshake", func() bool { return e.Stats().Unknown == 1 })
-	if got := known(e).addresses; got != 0 {
+	if got := e.TableSizes().Addresses; got != 0 {
 		t.Errorf("the engine knows %d addresses of a client that answers no check, want none", got)
 	}
 	if len(c.watch.connected) > 0 {
@@ -191,7 +191,7 @@ func TestSilentClient(t *testing.T) {
 	}
 
 	c.close()
-	if got := known(e); got.names != 0 || got.checks != 0 {
+	if got := e.TableSizes(); got.Names != 0 || got.Checks != 0 {
 		t.Errorf("after the client has left, the engine knows %+v, want no names and no checks", got)
 	}
 }
@@ -211,7 +211,7 @@ func TestEarlyCheck(t *testing.T) {
 	c.ufrag = attribute(offer, "ice-ufrag")
 	c.password = attribute(offer, "ice-pwd")
 
-	c.prove()
+	c.completeICE()
 	if c.checks.Load() > 0 {
 		t.Error("a check was sent before the client's password was known")
 	}
@@ -261,15 +261,15 @@ func TestManySources(t *testing.T) {
 		}
 	}
 
-	got := known(e)
-	if got.addresses != 1 {
-		t.Errorf("the engine knows %d addresses of the client, want 1", got.addresses)
+	got := e.TableSizes()
+	if got.Addresses != 1 {
+		t.Errorf("the engine knows %d addresses of the client, want 1", got.Addresses)
 	}
-	if got.checks > 8 {
-		t.Errorf("the engine has %d open checks, want at most 8", got.checks)
+	if got.Checks > 8 {
+		t.Errorf("the engine has %d open checks, want at most 8", got.Checks)
 	}
 	answered := c.checks.Load()
-	c.prove() // the engine has forgotten the client's own address, and learns it again
+	c.completeICE() // the engine has forgotten the client's own address, and learns it again
 	waitFor(t, "its check to be answered", func() bool { return c.checks.Load() > answered })
 	c.write(c.packet("still here"))
 	if heard := c.hear(); heard != "still here" {

@@ -20,13 +20,20 @@ func (e *Engine) Unproven() int {
 // WaitForProof sets how long a new TCP connection may take to prove which transport it belongs to.
 func (e *Engine) WaitForProof(d time.Duration) { e.proof.Store(int64(d)) }
 
-// Known returns how many names, addresses and own checks are in the engine's table.
-func (e *Engine) Known() (names, addresses, checks int) {
+// TableSizes holds how many names, addresses and checks of its own are in an engine's table.
+type TableSizes struct{ Names, Addresses, Checks int }
+
+// TableSizes returns what the engine remembers about its clients.
+func (e *Engine) TableSizes() TableSizes {
 	e.table.mu.Lock()
 	defer e.table.mu.Unlock()
 	e.table.checksMu.Lock()
 	defer e.table.checksMu.Unlock()
-	return len(e.table.byName), len(e.table.byAddress), len(e.table.checks)
+	return TableSizes{
+		Names:     len(e.table.byName),
+		Addresses: len(e.table.byAddress),
+		Checks:    len(e.table.checks),
+	}
 }
 
 // MaxTestCalls is the maximum number of test calls at the same time.

@@ -115,7 +115,7 @@ func TestGarbageSTUN(t *testing.T) {
 	}
 
 	// The first response belongs to the valid request, which was sent last.
-	c.prove()
+	c.completeICE()
 	if got := e.Stats().BadSTUN; got != 2 {
 		t.Errorf("BadSTUN = %d, want 2", got)
 	}
@@ -165,7 +165,7 @@ func TestFloods(t *testing.T) {
 			c.write(junk)
 		}
 		if i%50 == 0 { // let the engine catch up, because full sockets drop packets
-			c.prove()
+			c.completeICE()
 		}
 	}
 
@@ -193,7 +193,7 @@ func TestTooManyPackets(t *testing.T) {
 	for ; e.Stats().Limited < 100; sent++ {
 		c.write(c.packet("much"))
 		if sent%100 == 0 {
-			c.prove()
+			c.completeICE()
 		}
 	}
 

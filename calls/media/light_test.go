@@ -203,14 +203,24 @@ type attr struct {
 
 func (a attr) AddTo(m *stun.Message) error { m.Add(a.kind, a.value); return nil }
 
-// prove proves to the engine that the client knows the password, and checks the engine's answer.
-func (c *light) prove() {
+// completeICE proves to the engine that the client knows the password, and checks the engine's
+// answer.
+func (c *light) completeICE() {
 	c.t.Helper()
 	c.write(c.request(c.ufrag, c.password,
 		attr{stun.AttrUseCandidate, nil}, attr{stun.AttrPriority, []byte{1, 2, 3, 4}}))
 	if m := c.response(); m == nil || m.Type != stun.BindingSuccess {
 		c.t.Fatalf("the answer to a binding request is %v, want success", m)
 	}
+}
+
+// sendHandshake sends a record that begins a DTLS handshake. Its content is invalid.
+func (c *light) sendHandshake() {
+	c.t.Helper()
+	const handshakeType = 22
+	record := make([]byte, 43)
+	copy(record, []byte{handshakeType, 0xfe, 0xfd}) // DTLS 1.2
+	c.write(record)
 }
 
 func (c *light) write(b []byte) {
@@ -238,7 +248,7 @@ func (c *light) response() *stun.Message {
 
 // connect performs the DTLS handshake and derives the keys.
 func (c *light) connect() error {
-	c.prove()
+	c.completeICE()
 	conn, err := dtls.ClientWithOptions(c.handshake, c.conn.RemoteAddr(),
 		dtls.WithCertificates(lightCertificate()), dtls.WithInsecureSkipVerify(true),
 		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM), dtls.WithLoggerFactory(quiet{}))
