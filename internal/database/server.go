@@ -18,7 +18,8 @@ type server struct {
 	watch    *pool // has a single connection
 	readOnly bool
 
-	unhurried func(context.Context) (*conn, error) // opens a connection whose statements have no time limit
+	// connectUntimed opens a connection whose statements and transactions have no time limit.
+	connectUntimed func(context.Context) (*conn, error)
 
 	changes, retries atomic.Int64
 }
@@ -39,10 +40,10 @@ func openServer(ctx context.Context, c Config) (*server, error) {
 	}
 	connect := connector(config)
 	return &server{
-		pool:      newPool(c.Pool, c.patience(), connect),
-		watch:     newPool(1, c.patience(), connect),
-		readOnly:  c.ReadOnly,
-		unhurried: connector(unhurried(config)),
+		pool:           newPool(c.Pool, c.patience(), connect),
+		watch:          newPool(1, c.patience(), connect),
+		readOnly:       c.ReadOnly,
+		connectUntimed: connector(withoutTimeLimits(config)),
 	}, nil
 }
 
@@ -81,10 +82,13 @@ func (s *server) Close() error {
 func (s *server) Read() Tx  { return serverRead{s.pool} }
 func (s *server) Watch() Tx { return serverRead{s.watch} }
 
+// Change runs do in a transaction.
 func (s *server) Change(ctx context.Context, do func(Tx) error) error {
 	return s.retry(ctx, func(c *conn) error { return transact(c, do) })
 }
 
+// Once runs do without a transaction: each statement is committed by itself. This saves sending BEGIN
+// and COMMIT.
 func (s *server) Once(ctx context.Context, do func(Tx) error) error {
 	return s.retry(ctx, func(c *conn) error { return safely(do, &serverTx{conn: c}) })
 }
@@ -115,9 +119,16 @@ func (s *server) retry(ctx context.Context, run func(*conn) error) error {
 			return explain(err)
 		}
 		s.retries.Add(1)
-		time.Sleep(rand.N(5 * time.Millisecond << try))
+		select {
+		case <-time.After(rand.N(firstPause << (try - 1))):
+		case <-ctx.Done(): // the next iteration returns its error
+		}
 	}
 }
+
+// firstPause is the longest pause before the second try. It doubles with each further try. Pauses are
+// random, so that changes that failed together do not collide again.
+const firstPause = 10 * time.Millisecond
 
 // tries returns how many times a change that failed with err may run in total. If the server did
 // not answer a commit, the change must not run again, because it may have been committed.
@@ -136,20 +147,27 @@ func tries(err error) int {
 }
 
 // transact runs a change in a transaction. It sends BEGIN together with the first query.
-func transact(c *conn, do func(Tx) error) (err error) {
+func transact(c *conn, do func(Tx) error) error {
 	t := &serverTx{conn: c, queued: new(pgx.Batch)}
 	t.queued.Queue("begin")
-
-	defer func() {
-		if err != nil && !c.IsClosed() && c.PgConn().TxStatus() != 'I' {
-			if _, err := c.Exec(context.Background(), "rollback"); err != nil {
-				c.bad = true
-			}
-		}
-	}()
-
-	if err := safely(do, t); err != nil {
-		return err
+	err := safely(do, t)
+	if err == nil {
+		err = t.commit()
 	}
-	return t.commit()
+	if err != nil {
+		rollback(c)
+	}
+	return err
+}
+
+// rollback ends a connection's transaction, if one is open. If this fails, the connection is not
+// used again.
+func rollback(c *conn) {
+	const noTransaction = 'I'
+	if c.IsClosed() || c.PgConn().TxStatus() == noTransaction {
+		return
+	}
+	if _, err := c.Exec(context.Background(), "rollback"); err != nil {
+		c.bad = true
+	}
 }

@@ -42,16 +42,16 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error 
 // oneConnection returns a pool with a single connection. A lost connection is not replaced, because
 // its lock is lost, too. Statements have no timeout, since a migration may take a long time.
 func oneConnection(config *pgx.ConnConfig) *sql.DB {
-	config = unhurried(config)
+	config = withoutTimeLimits(config)
 	config.RuntimeParams["lock_timeout"] = millis(patience)
 	db := sql.OpenDB(&once{Connector: stdlib.GetConnector(*config)})
 	db.SetMaxOpenConns(1)
 	return db
 }
 
-// unhurried returns a copy of a configuration for connections whose statements and transactions
+// withoutTimeLimits returns a copy of a configuration for connections whose statements and transactions
 // have no time limit.
-func unhurried(config *pgx.ConnConfig) *pgx.ConnConfig {
+func withoutTimeLimits(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
 	config.DialFunc = dial(0)
 	config.RuntimeParams["statement_timeout"] = "0"

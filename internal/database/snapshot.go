@@ -249,7 +249,7 @@ func (f fileSnapshot) Remember(_ any, last func(Tx) error) error   { return last
 func (s *server) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c, err := s.unhurried(ctx)
+	c, err := s.connectUntimed(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
