@@ -15,6 +15,9 @@ import (
 // version. Earlier versions of selvage sealed JSON, which begins with a brace.
 const sealedVersion = 1
 
+// usualSize is more than most encoded codes and requests need.
+const usualSize = 512
+
 var errSealed = errors.New("reading sealed content: unknown format")
 
 // isJSON reports whether sealed content is JSON, as earlier versions wrote it.
@@ -23,19 +26,37 @@ func isJSON(b []byte) bool { return len(b) > 0 && b[0] == '{' }
 // texts returns pointers to the texts of a code, in the order of the binary form.
 func (c *sealedCode) texts() [10]*string {
 	a := &c.Request
-	return [...]*string{&c.ID, &c.ProjectID, &c.SessionID, &c.SubjectID, &a.ClientID, &a.RedirectURI, &a.Nonce,
-		&a.Challenge, &a.JKT, &a.Claims.ACR}
+	return [...]*string{
+		&c.ID,
+		&c.ProjectID,
+		&c.SessionID,
+		&c.SubjectID,
+		&a.ClientID,
+		&a.RedirectURI,
+		&a.Nonce,
+		&a.Challenge,
+		&a.JKT,
+		&a.Claims.ACR,
+	}
 }
 
 // lists returns pointers to the lists of a code, in the order of the binary form.
 func (c *sealedCode) lists() [5]*[]string {
 	a := &c.Request
-	return [...]*[]string{&c.AMR, &a.Scope, &a.Resources, &a.Claims.Userinfo, &a.Claims.IDToken}
+	return [...]*[]string{
+		&c.AMR,
+		&a.Scope,
+		&a.Resources,
+		&a.Claims.Userinfo,
+		&a.Claims.IDToken,
+	}
 }
 
-// MarshalBinary encodes a code. Of the request, it encodes only the fields that redeemable keeps.
+// MarshalBinary encodes a code. Of the request, it encodes only the fields that are needed to redeem
+// the code; see AuthRequest.redeemable.
 func (c *sealedCode) MarshalBinary() ([]byte, error) {
-	b := append(make([]byte, 0, 512), sealedVersion)
+	b := make([]byte, 0, usualSize)
+	b = append(b, sealedVersion)
 	b = compact.AppendTime(b, c.Expires)
 	b = compact.AppendTime(b, c.AuthTime)
 	for _, text := range c.texts() {
@@ -58,7 +79,8 @@ func (c *sealedCode) UnmarshalBinary(b []byte) error {
 	}
 
 	r := compact.NewReader(b[1:])
-	c.Expires, c.AuthTime = r.Time(), r.Time()
+	c.Expires = r.Time()
+	c.AuthTime = r.Time()
 	for _, text := range c.texts() {
 		*text = r.Text()
 	}
@@ -83,7 +105,8 @@ func (p *pushedRequest) MarshalBinary() ([]byte, error) {
 	if p.Signed {
 		flag = signedRequest
 	}
-	b := append(make([]byte, 0, 512), sealedVersion, flag)
+	b := make([]byte, 0, usualSize)
+	b = append(b, sealedVersion, flag)
 	b = compact.AppendTime(b, p.Expires)
 	b = compact.AppendText(b, p.ID)
 	b = compact.AppendText(b, p.ClientID)
@@ -106,7 +129,9 @@ func (p *pushedRequest) UnmarshalBinary(b []byte) error {
 
 	r := compact.NewReader(b[2:])
 	p.Signed = b[1] == signedRequest
-	p.Expires, p.ID, p.ClientID = r.Time(), r.Text(), r.Text()
+	p.Expires = r.Time()
+	p.ID = r.Text()
+	p.ClientID = r.Text()
 	p.Params = url.Values{}
 	for r.More() {
 		name := r.Text()
