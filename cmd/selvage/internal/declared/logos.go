@@ -29,7 +29,7 @@ func (d *Declarer) readEntryLogos(ctx context.Context, e entry) error {
 			if m.value.Kind != yaml.ScalarNode || m.value.Value == "" {
 				continue
 			}
-			position := e.at(m.value, m.key.Value)
+			position := e.child(m.value, m.key.Value)
 			picture, err := d.c.ReadFile(m.value.Value)
 			if err != nil {
 				return position.errorf("%v", err)

@@ -56,7 +56,7 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	root := p.mapping(place{file: name, node: content})
 	for _, m := range root.members {
 		if m.key.Value != "projects" {
-			p.fail(root.at(m.key, ""), "unknown member %q; the only one is projects", m.key.Value)
+			p.fail(root.child(m.key, ""), "unknown member %q; the only one is projects", m.key.Value)
 		}
 	}
 
@@ -66,7 +66,7 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 		p.fail(root.place, "the file needs projects: with a list below it")
 	}
 
-	for _, e := range p.list(root.at(list, "projects")) {
+	for _, e := range p.list(root.child(list, "projects")) {
 		f.projects = append(f.projects, p.project(e))
 	}
 	return f, errors.Join(p.errs...)
@@ -81,20 +81,29 @@ func parseYAML(name string, text []byte) (*yaml.Node, error) {
 		return nil, fmt.Errorf("%s: the file is empty; it needs projects: with a list below it", name)
 	}
 	if err != nil {
-		// The parser's errors are "yaml: line 7: reason" or "yaml: reason".
-		if located, ok := strings.CutPrefix(err.Error(), "yaml: line "); ok {
-			return nil, fmt.Errorf("%s:%s", name, located)
-		}
-		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, yamlError(name, err)
 	}
 
 	// A second document would be ignored silently, so it is an error.
 	var second yaml.Node
-	if dec.Decode(&second) == nil {
-		return nil, fmt.Errorf("%s:%d:%d: a second document begins; list all projects in the first",
-			name, second.Line, second.Column)
+	err = dec.Decode(&second)
+	switch {
+	case errors.Is(err, io.EOF):
+		return doc.Content[0], nil
+	case err != nil:
+		return nil, yamlError(name, err)
 	}
-	return doc.Content[0], nil
+	return nil, fmt.Errorf("%s:%d:%d: a second document begins; list all projects in the first",
+		name, second.Line, second.Column)
+}
+
+// yamlError adds the name of the file to an error of the YAML parser. The parser's errors are
+// "yaml: line 7: reason" or "yaml: reason".
+func yamlError(name string, err error) error {
+	if located, ok := strings.CutPrefix(err.Error(), "yaml: line "); ok {
+		return fmt.Errorf("%s:%s", name, located)
+	}
+	return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
 // A parser collects the problems of a file.
@@ -112,7 +121,7 @@ func (p *parser) project(e entry) project {
 	parsed := project{entry: entry{place: e.place}, things: make(map[string][]entry)}
 	for _, m := range e.members {
 		if isList(m.key.Value) {
-			parsed.things[m.key.Value] = p.list(e.at(m.value, m.key.Value))
+			parsed.things[m.key.Value] = p.list(e.child(m.value, m.key.Value))
 		} else {
 			parsed.members = append(parsed.members, m)
 		}
@@ -148,15 +157,15 @@ func (p *parser) mapping(at place) entry {
 	for i := 0; i+1 < len(at.node.Content); i += 2 {
 		key, value := at.node.Content[i], at.node.Content[i+1]
 		if e.member(key.Value) != nil {
-			p.fail(at.at(key, key.Value), "is set twice")
+			p.fail(at.child(key, key.Value), "is set twice")
 			continue
 		}
 		if bad := aliased(value); bad != nil {
-			p.fail(at.at(bad, key.Value), "is an alias; write the value out")
+			p.fail(at.child(bad, key.Value), "is an alias; write the value out")
 			continue
 		}
 		if value.Tag == "!!null" && value.Value == "" {
-			p.fail(at.at(key, key.Value), `has no value; remove it, or write "" or []`)
+			p.fail(at.child(key, key.Value), `has no value; remove it, or write "" or []`)
 			continue
 		}
 		e.members = append(e.members, pair{key, value})

@@ -198,7 +198,7 @@ func (ts *things[T]) findByID(e entry, id *yaml.Node, name string) (*T, error) {
 	}
 	i := slices.IndexFunc(ts.existing, func(old T) bool { return ts.n.id(old) == id.Value })
 	if i < 0 {
-		return nil, e.at(id, "id").errorf("the project has no %s with this id", ts.n.kind)
+		return nil, e.child(id, "id").errorf("the project has no %s with this id", ts.n.kind)
 	}
 
 	ts.matched[id.Value] = true

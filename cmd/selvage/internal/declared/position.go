@@ -16,8 +16,8 @@ type place struct {
 	node       *yaml.Node
 }
 
-// at returns the place of a member.
-func (p place) at(n *yaml.Node, member string) place {
+// child returns the place of a member.
+func (p place) child(n *yaml.Node, member string) place {
 	if p.path != "" && member != "" {
 		member = "." + member
 	}
@@ -88,7 +88,7 @@ func (e entry) placeOf(param string) place {
 	param, _, _ = strings.Cut(param, ".")
 	for _, name := range []string{param, param + "s", calledElse[param]} {
 		if n := e.member(name); n != nil && name != "" {
-			return e.at(n, name)
+			return e.child(n, name)
 		}
 	}
 	return e.place

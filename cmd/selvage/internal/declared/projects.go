@@ -136,7 +136,7 @@ func findProjectByID(
 	}
 	i := slices.IndexFunc(existing, func(old fabric.Project) bool { return old.ID == id.Value })
 	if i < 0 {
-		return nil, p.at(id, "id").errorf("no project has this id")
+		return nil, p.child(id, "id").errorf("no project has this id")
 	}
 
 	name := existing[i].Name

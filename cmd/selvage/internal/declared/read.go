@@ -38,11 +38,11 @@ func (e entry) read(fields []field, suggest func(string, []string) string, skip 
 			if hint == "" {
 				hint = "; known are " + strings.Join(names, ", ")
 			}
-			errs = append(errs, e.at(m.key, m.key.Value).errorf("unknown member%s", hint))
+			errs = append(errs, e.child(m.key, m.key.Value).errorf("unknown member%s", hint))
 			continue
 		}
 
-		if err := readValue(e.at(m.value, m.key.Value), fields[i].to); err != nil {
+		if err := readValue(e.child(m.value, m.key.Value), fields[i].to); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -145,10 +145,10 @@ func toObject(at place) (json.RawMessage, error) {
 	for i := 0; i+1 < len(content); i += 2 {
 		key := content[i]
 		if key.Kind != yaml.ScalarNode {
-			return nil, at.at(key, "").errorf("has a name that is not text")
+			return nil, at.child(key, "").errorf("has a name that is not text")
 		}
 		name, _ := json.Marshal(key.Value) // encoding a string cannot fail
-		value, err := toJSON(at.at(content[i+1], key.Value))
+		value, err := toJSON(at.child(content[i+1], key.Value))
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	var errs []error
 	for _, m := range e.members {
 		name := m.key.Value
-		value := e.at(m.value, name)
+		value := e.child(m.value, name)
 		// Differences are computed by field name, so replace aliases with that name.
 		if fieldName, ok := r.kind.Alias[name]; ok {
 			name = fieldName
@@ -53,7 +53,7 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 		switch {
 		case name == "kind" || name == "id":
 		case f == nil:
-			errs = append(errs, e.at(m.key, m.key.Value).errorf(
+			errs = append(errs, e.child(m.key, m.key.Value).errorf(
 				"unknown member of %s%s", r.kind.Type, d.c.Suggest(name, names)))
 		case f.ReadOnly || name == version && r.kind.Versions:
 			errs = append(errs, value.errorf("is read-only"))
@@ -94,7 +94,7 @@ func (d *Declarer) kindOf(e entry) (*kinds.Kind, error) {
 	if hint == "" {
 		hint = "; known are " + joinSorted(types)
 	}
-	return nil, e.at(named, "kind").errorf("unknown kind %q%s", named.Value, hint)
+	return nil, e.child(named, "kind").errorf("unknown kind %q%s", named.Value, hint)
 }
 
 // planResources is like [plan], but for resources, whose members depend on their kind.
@@ -210,7 +210,7 @@ func (r resource) findByID(
 		return old.ID == id.Value && old.Type == r.kind.Type
 	})
 	if i < 0 {
-		return nil, r.at(id, "id").errorf("the project has no %s with this id", r.kind.Type)
+		return nil, r.child(id, "id").errorf("the project has no %s with this id", r.kind.Type)
 	}
 	old := &existing[i]
 	return old, r.take(taken, r.kind.Type+" "+cmp.Or(r.name, r.kind.DisplayName(old.Fields)))
