@@ -28,18 +28,29 @@ func (s *Callbacks) CallbackQueue() deliver.Queue { return s.queue() }
 
 func (s *Callbacks) queue() queue { return queue{s.core, callbackNames} }
 
-// callbackNames are the names of callbacks in the queries of a queue. Each receiver is an origin. If a
+// callbackNames replaces the placeholders of a queue for callbacks. Each receiver is an origin. If a
 // host is down, all deliveries to it pause, whatever their paths. Receivers are always active, and no
 // column describes the last attempt.
-var callbackNames = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
-	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
-	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields",
-	"{forget}", "")
+var callbackNames = strings.NewReplacer(
+	"{receivers}", "callback_receivers",
+	"{on}", "1 = 1",
+	"{deliveries}", "callback_deliveries",
+	"{receiver}", "receiver_id",
+	"{job}", "id",
+	"{event}", "event",
+	"{subject}", "sid",
+	"{body}", "method || '\n' || url || '\n' || fields",
+	"{forget}", "",
+)
 
 // callbackProjectNames is like callbackNames, but queries select the deliveries of a project instead
-// of a receiver.
-var callbackProjectNames = strings.NewReplacer("{deliveries}", "callback_deliveries",
-	"{receiver}", "project_id", "{job}", "id", "{forget}", "")
+// of a receiver. It lacks the placeholders that only the deliverer uses.
+var callbackProjectNames = strings.NewReplacer(
+	"{deliveries}", "callback_deliveries",
+	"{receiver}", "project_id",
+	"{job}", "id",
+	"{forget}", "",
+)
 
 var callbackTable = table[recordings.Delivery]{
 	name:  "callback_deliveries",

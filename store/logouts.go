@@ -20,12 +20,21 @@ type Logouts struct{ *core }
 // and Body are the id of the login.
 func (s *Logouts) Queue() deliver.Queue { return s.queue() }
 
-func (s *Logouts) queue() queue { return queue{s.core, logoutQueue} }
+func (s *Logouts) queue() queue { return queue{s.core, logoutNames} }
 
-// A login ends only once, so its id is also the id of its logout.
-var logoutQueue = strings.NewReplacer("{receivers}", "logout_receivers", "{on}", "1 = 1",
-	"{deliveries}", "logout_deliveries", "{receiver}", "client_id", "{job}", "session_id",
-	"{event}", "'logout'", "{subject}", "subscriber_id", "{body}", "session_id", "{forget}", "")
+// logoutNames replaces the placeholders of a queue for logouts. A login ends only once, so its id is
+// also the id of its logout.
+var logoutNames = strings.NewReplacer(
+	"{receivers}", "logout_receivers",
+	"{on}", "1 = 1",
+	"{deliveries}", "logout_deliveries",
+	"{receiver}", "client_id",
+	"{job}", "session_id",
+	"{event}", "'logout'",
+	"{subject}", "subscriber_id",
+	"{body}", "session_id",
+	"{forget}", "",
+)
 
 // receiveLogouts stores the URL at which a client wants to be notified of logouts, or deletes it if
 // the client has none.

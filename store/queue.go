@@ -13,18 +13,26 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A queue holds the jobs of one deliverer: receivers with leases, and their deliveries.
+// A queue holds the jobs of one deliverer: receivers with leases, and their deliveries. Its queries
+// contain placeholders:
+//
+//	{receivers}   the table of receivers
+//	{on}          the condition for active receivers
+//	{deliveries}  the table of deliveries
+//	{receiver}    the column of a delivery that identifies its receiver
+//	{job}         the column of a delivery that identifies it
+//	{event}       the event of a delivery; see deliver.Job
+//	{subject}     the subject of a delivery
+//	{body}        the body of a delivery
+//	{forget}      ", column = value" for each column that describes the last attempt
 type queue struct {
 	*core
-	// names replaces the placeholders in queries: the names of the tables, the condition for active
-	// receivers, and the columns that identify a delivery and its receiver. {forget} clears the
-	// columns that describe the last attempt, in tables that have them.
-	names *strings.Replacer
+	names *strings.Replacer // replaces the placeholders in queries
 }
 
 // keepsAnswers reports whether deliveries have columns for the duration of an attempt and for the
 // receiver's answer.
-func (q queue) keepsAnswers() bool { return q.names == webhookQueue }
+func (q queue) keepsAnswers() bool { return q.names == webhookNames }
 
 var _ deliver.Queue = queue{}
 

@@ -173,12 +173,20 @@ func queueEventOf[T any](ctx context.Context, t tx, webhooks int, v T, event fun
 // Queue returns the queue of deliveries to webhooks.
 func (s *Webhooks) Queue() deliver.Queue { return s.queue() }
 
-func (s *Webhooks) queue() queue { return queue{s.core, webhookQueue} }
+func (s *Webhooks) queue() queue { return queue{s.core, webhookNames} }
 
-var webhookQueue = strings.NewReplacer("{receivers}", "webhooks", "{on}", "enabled = 1",
-	"{deliveries}", "webhook_deliveries", "{receiver}", "webhook_id", "{job}", "id",
-	"{event}", "event", "{subject}", "subject", "{body}", "body",
-	"{forget}", ", took = 0, response = '', refused = ''")
+// webhookNames replaces the placeholders of a queue for webhooks.
+var webhookNames = strings.NewReplacer(
+	"{receivers}", "webhooks",
+	"{on}", "enabled = 1",
+	"{deliveries}", "webhook_deliveries",
+	"{receiver}", "webhook_id",
+	"{job}", "id",
+	"{event}", "event",
+	"{subject}", "subject",
+	"{body}", "body",
+	"{forget}", ", took = 0, response = '', refused = ''",
+)
 
 var deliveryTable = table[fabric.Delivery]{
 	name:  "webhook_deliveries",
