@@ -68,7 +68,7 @@ func racing(t *testing.T) string {
 //	pkce                             sets VERIFIER and CHALLENGE
 //	certify NAME HOST...             creates NAME.pem and NAME-key.pem
 //	shows URL HOST                   waits until the first name of the certificate there is HOST
-//	begun                            creates selvage-data as a first command does, but faster
+//	initialized                      creates selvage-data as a first command does, but faster
 //	aged DAYS N                      creates selvage-data as of some days ago, with N sign-ins in its audit trail
 //	silent ARGS...                   runs selvage until it prints nothing
 //	prints REGEXP... -- ARGS...      runs selvage until it succeeds (with !, fails) and stdout matches each REGEXP
@@ -96,31 +96,31 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"aged":    cmdAged,
-			"await":   cmdAwait,
-			"begun":   cmdBegun(newBeginning(t)),
-			"behind":  cmdBehind,
-			"bucket":  cmdBucket,
-			"certify": cmdCertify,
-			"drain":   cmdDrain,
-			"fresh":   cmdFresh,
-			"hold":    cmdHold,
-			"http":    cmdHTTP,
-			"let":     cmdLet,
-			"pkce":    cmdPKCE,
-			"port":    cmdPort,
-			"prints":  cmdPrints,
-			"proxy":   cmdProxy,
-			"ready":   cmdReady,
-			"receive": cmdReceive,
-			"redis":   cmdRedis,
-			"release": cmdRelease,
-			"shows":   cmdShows,
-			"sighup":  cmdSighup,
-			"sigterm": cmdSigterm,
-			"silent":  cmdSilent,
-			"sql":     cmdSQL,
-			"until":   cmdUntil,
+			"aged":        cmdAged,
+			"await":       cmdAwait,
+			"behind":      cmdBehind,
+			"bucket":      cmdBucket,
+			"certify":     cmdCertify,
+			"drain":       cmdDrain,
+			"fresh":       cmdFresh,
+			"hold":        cmdHold,
+			"http":        cmdHTTP,
+			"initialized": (&dataTemplate{t: t}).cmdInitialized,
+			"let":         cmdLet,
+			"pkce":        cmdPKCE,
+			"port":        cmdPort,
+			"prints":      cmdPrints,
+			"proxy":       cmdProxy,
+			"ready":       cmdReady,
+			"receive":     cmdReceive,
+			"redis":       cmdRedis,
+			"release":     cmdRelease,
+			"shows":       cmdShows,
+			"sighup":      cmdSighup,
+			"sigterm":     cmdSigterm,
+			"silent":      cmdSilent,
+			"sql":         cmdSQL,
+			"until":       cmdUntil,
 		},
 
 		Setup: func(e *testscript.Env) error {
