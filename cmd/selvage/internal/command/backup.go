@@ -264,9 +264,6 @@ func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 	progress := c.NewProgressLine("file")
 	h, m, err := a.Verify(cmd.Context(), ids, func(string) { progress.Step() })
 	progress.End()
-	if errors.Is(err, backup.ErrOtherRecipients) {
-		return fmt.Errorf("verifying %s: %w", a.Name, err)
-	}
 	if err != nil {
 		return notVerified(a.Name, err)
 	}
@@ -280,12 +277,10 @@ func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 // notVerified returns the error for a backup that could not be verified because of err. Not every such
 // backup is damaged.
 func notVerified(name string, err error) error {
-	var noMatch *age.NoIdentityMatchError
-	switch {
-	case errors.As(err, &noMatch):
-		return fmt.Errorf("%s is for another recipient, or damaged: %w", name, err)
-	case errors.Is(err, context.Canceled), errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("verifying %s: %w", name, err)
+	for _, other := range []error{backup.ErrOtherRecipients, context.Canceled, fs.ErrPermission} {
+		if errors.Is(err, other) {
+			return fmt.Errorf("verifying %s: %w", name, err)
+		}
 	}
 	return fmt.Errorf("%s is damaged: %w", name, err)
 }
