@@ -51,10 +51,11 @@ func ExitStatus(err error) int {
 }
 
 // Explain returns the message of an error for the person who typed the command. It names flags
-// instead of the parameters of the API.
+// instead of the parameters of the API. If something is unavailable, the message contains the cause,
+// which clients of the API must not see.
 func Explain(err error) string {
 	problems := problem.All(err)
-	if len(problems) == 0 {
+	if len(problems) == 0 || errors.Is(err, problem.Unavailable) {
 		return err.Error()
 	}
 	var lines []string
