@@ -58,13 +58,11 @@ func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 
-	source := store.Config{URL: string(conf.Database), Dir: conf.Data}
-	if cmd.Flags().Changed("from") {
-		if source, err = flagDatabase(cmd, "from", conf); err != nil {
-			return err
-		}
+	source, err := flagDatabase(cmd, "from", conf.Database, conf.Data)
+	if err != nil {
+		return err
 	}
-	target, err := flagDatabase(cmd, "to", conf)
+	target, err := flagDatabase(cmd, "to", "", conf.Data)
 	if err != nil {
 		return err
 	}
@@ -81,15 +79,18 @@ func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
 	return cli.Show(c.Env, copyView, copied)
 }
 
-// flagDatabase returns the database whose URL is the value of a flag.
-func flagDatabase(cmd *cobra.Command, flag string, conf config.Config) (store.Config, error) {
+// flagDatabase returns the database whose URL is the value of a flag, or whose URL is byDefault if the
+// value is empty. dir is the directory of SQLite files.
+func flagDatabase(cmd *cobra.Command, flag string, byDefault config.DatabaseURL, dir string) (store.Config, error) {
 	text, err := cmd.Flags().GetString(flag)
 	if err != nil {
 		return store.Config{}, err
 	}
-	var url config.DatabaseURL
-	if err := url.UnmarshalText([]byte(text)); err != nil {
-		return store.Config{}, cli.Usagef("--%s %v", flag, err)
+	url := byDefault
+	if text != "" || byDefault == "" {
+		if err := url.UnmarshalText([]byte(text)); err != nil {
+			return store.Config{}, cli.Usagef("--%s %v", flag, err)
+		}
 	}
-	return store.Config{URL: string(url), Dir: conf.Data}, nil
+	return store.Config{URL: string(url), Dir: dir}, nil
 }
