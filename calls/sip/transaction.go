@@ -339,7 +339,7 @@ func (t *clientTx) tick() {
 		t.end()
 		return
 	}
-	if time.Since(t.since) >= t.limit && !t.waits() {
+	if time.Since(t.since) >= t.lasts() {
 		t.mu.Unlock()
 		t.end()
 		t.handle(nil)
@@ -355,12 +355,17 @@ func (t *clientTx) tick() {
 	if !t.request.IsInvite() {
 		t.pause = min(t.pause, timerT2)
 	}
+	t.pause = min(t.pause, t.lasts()-time.Since(t.since))
 	t.timer = t.server.after(t.pause, t.tick)
 }
 
-// waits reports whether a response may still arrive after the limit, because the phone is ringing.
-func (t *clientTx) waits() bool {
-	return t.provisional && t.request.IsInvite() && time.Since(t.since) < calledFor
+// lasts returns how long the transaction waits for a final response. While a phone rings, it waits longer
+// than limit.
+func (t *clientTx) lasts() time.Duration {
+	if t.provisional && t.request.IsInvite() {
+		return calledFor
+	}
+	return t.limit
 }
 
 // receive handles a response. It acknowledges a response that refuses an INVITE (RFC 3261, section
