@@ -133,7 +133,7 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 		p, err := a.Fabric.Projects.Find(ctx, id)
 		if errors.Is(err, problem.NotFound) {
 			return fabric.Project{}, cli.NotFoundf(
-				"--project: no project %s; `selvage project list` shows existing ones", id)
+				"--project: no project has the id %q; `selvage project list` lists the ids", id)
 		}
 		return p, err
 	}
