@@ -170,7 +170,12 @@ func (c *commands) readObject(name string) (object map[string]json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(text, &object); err != nil {
+	err = json.Unmarshal(text, &object)
+	var other *json.UnmarshalTypeError
+	if errors.As(err, &other) {
+		return nil, cli.Usagef("%s needs a JSON object, but it contains a JSON %s", cli.InputName(name), other.Value)
+	}
+	if err != nil {
 		return nil, cli.Usagef("%s needs a JSON object: %w", cli.InputName(name), err)
 	}
 	return object, nil
