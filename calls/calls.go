@@ -124,7 +124,7 @@ func New(cfg Config) *Calls {
 	}
 	c.rooms = newOpenRooms(c, cfg.Rooms)
 	if cfg.Nodes != nil {
-		c.handleMessages(cfg.Nodes)
+		nodeServer{c}.register(cfg.Nodes)
 	}
 	return c
 }

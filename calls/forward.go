@@ -89,17 +89,20 @@ type socketMove struct {
 // errNotHere is the answer of a node that does not have the leg, call or room of a request.
 var errNotHere = problem.NoSuch("leg")
 
-// handleMessages sets the handlers for messages from other nodes.
-func (c *Calls) handleMessages(n Nodes) {
-	n.Handle(commandMessage, requestHandler(c.doForwarded))
-	n.Handle(joinRoomMessage, requestHandler(c.joinForwarded))
-	n.Handle(moveCallMessage, requestHandler(c.moveForwarded))
+// A nodeServer handles messages from other nodes.
+type nodeServer struct{ calls *Calls }
+
+// register makes s the handler of the messages that n receives.
+func (s nodeServer) register(n Nodes) {
+	n.Handle(commandMessage, requestHandler(s.execute))
+	n.Handle(joinRoomMessage, requestHandler(s.joinRoom))
+	n.Handle(moveCallMessage, requestHandler(s.moveCall))
 	n.Handle(pingMessage, func(context.Context, string, json.RawMessage) (any, error) { return struct{}{}, nil })
 
-	n.Handle(deliveryMessage, messageHandler(c.deliver))
-	n.Handle(broadcastMessage, messageHandler(c.deliverBroadcast))
-	n.Handle(socketMovedMessage, messageHandler(func(_ string, m socketMove) { c.movedHere(m.From, m.To) }))
-	n.Handle(socketClosedMessage, messageHandler(func(_ string, s Socket) { c.closedHere(s) }))
+	n.Handle(deliveryMessage, messageHandler(s.deliver))
+	n.Handle(broadcastMessage, messageHandler(s.deliverBroadcast))
+	n.Handle(socketMovedMessage, messageHandler(func(_ string, m socketMove) { s.calls.movedHere(m.From, m.To) }))
+	n.Handle(socketClosedMessage, messageHandler(func(_ string, closed Socket) { s.calls.closedHere(closed) }))
 }
 
 // requestHandler returns a handler that answers requests with the results of do.
@@ -125,54 +128,53 @@ func messageHandler[T any](do func(from string, message T)) NodeHandler {
 	}
 }
 
-// doForwarded executes a command for a leg of this node.
-func (c *Calls) doForwarded(ctx context.Context, f clientCommand) (Reply, error) {
-	if !c.isHere(f.Client, f.Command) {
+// execute executes a command for a leg of this node.
+func (s nodeServer) execute(ctx context.Context, f clientCommand) (Reply, error) {
+	if !s.calls.isHere(f.Client, f.Command) {
 		return Reply{}, errNotHere
 	}
-	reply, err := c.doHere(ctx, f.Client, f.Command)
-	reply.Node = c.node
+	reply, err := s.calls.doHere(ctx, f.Client, f.Command)
+	reply.Node = s.calls.node
 	return reply, err
 }
 
-// joinForwarded makes a client a member of a room of this node.
-func (c *Calls) joinForwarded(ctx context.Context, f clientCommand) (Reply, error) {
-	reply, err := c.invite(ctx, f.Client, f.Command, onThisNode)
-	reply.Node = c.node
+// joinRoom makes a client a member of a room of this node.
+func (s nodeServer) joinRoom(ctx context.Context, f clientCommand) (Reply, error) {
+	reply, err := s.calls.invite(ctx, f.Client, f.Command, onThisNode)
+	reply.Node = s.calls.node
 	return reply, err
 }
 
-// moveForwarded moves a call of this node. The audit log attributes the move to the origin of the
-// request.
-func (c *Calls) moveForwarded(ctx context.Context, m moveRequest) (struct{}, error) {
-	return struct{}{}, c.moveHere(audit.With(ctx, &m.Origin), m)
+// moveCall moves a call of this node. The audit log attributes the move to the origin of the request.
+func (s nodeServer) moveCall(ctx context.Context, m moveRequest) (struct{}, error) {
+	return struct{}{}, s.calls.moveHere(audit.With(ctx, &m.Origin), m)
 }
 
 // deliver passes an event from another node to its client.
-func (c *Calls) deliver(from string, d delivery) {
-	c.peers.noteAlive(from, time.Now())
+func (s nodeServer) deliver(from string, d delivery) {
+	s.calls.peers.noteAlive(from, time.Now())
 	if d.Event.Kind == HungUp {
-		c.remote.forget(d.Event.Leg, d.Holder)
+		s.calls.remote.forget(d.Event.Leg, d.Holder)
 	} else {
-		c.remote.add(d.Event.Leg, remoteLeg{
+		s.calls.remote.add(d.Event.Leg, remoteLeg{
 			node:    from,
 			socket:  d.To,
 			holder:  d.Holder,
 			project: d.Event.Project,
 		})
 	}
-	c.clients.Tell(d.To, d.Event)
+	s.calls.clients.Tell(d.To, d.Event)
 }
 
 // deliverBroadcast passes an event from another node to its clients.
-func (c *Calls) deliverBroadcast(from string, b broadcast) {
+func (s nodeServer) deliverBroadcast(from string, b broadcast) {
 	for _, to := range b.To {
 		e := b.Event
 		e.Leg = to.Leg
 		e.MemberID = to.Member
 		e.Inbound = to.Inbound
 		e.Created = to.Created
-		c.deliver(from, delivery{To: to.To, Holder: to.Holder, Event: e})
+		s.deliver(from, delivery{To: to.To, Holder: to.Holder, Event: e})
 	}
 }
 
