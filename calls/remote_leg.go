@@ -177,9 +177,7 @@ func (c *Calls) movedHere(from Socket, to Client) {
 func inviteMissed(c *Calls, from Socket, to Client) {
 	for _, l := range legsOf(c, from, to.holder()) {
 		l.call.post(func() {
-			isThere := l.at.Load().(Socket).ID == from.ID
-			if isThere && l.isRinging() {
-				l.at.Store(to.Socket)
+			if l.isRinging() && l.replaceSocket(from, to.Socket) {
 				l.rebind(to)
 				l.invite()
 			}
