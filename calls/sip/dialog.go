@@ -51,6 +51,7 @@ type dialog struct {
 	updates    *rate.Limiter    // limits re-INVITEs, UPDATEs and REFERs; fixed
 	invite     *sip.Request     // the INVITE that began the dialog, or its latest repetition
 	received   *serverTx        // the transaction of invite, if the phone sent it
+	sent       time.Time        // when we sent the INVITE
 	heard      bool             // the phone has responded to our INVITE
 	reason     sip.Header       // the reason in a CANCEL that is held until the phone's first response
 	gateway    *fabric.Gateway  // the gateway of the call, or nil; fixed once flow is set

@@ -43,9 +43,6 @@ func (s *Server) TimeOutRequests() {
 		t.mu.Lock()
 		t.since = t.since.Add(-timerEnd)
 		t.mu.Unlock()
-		if t.flow.tcp != nil {
-			t.flow.tcp.heard.Add(-int64(timerEnd))
-		}
 		t.tick()
 	}
 }

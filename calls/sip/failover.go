@@ -29,14 +29,13 @@ const silentFor = 5 * time.Minute
 // noteSilent records that a gateway has not answered on a path.
 func (s trunks) noteSilent(gateway string, f flow) {
 	s.silent.add(silentKey{gateway, f.remote}, time.Now(), silentFor)
-	f.closeIfSilent()
 }
 
 // closeIfSilent closes the connection of a path on which a request got no answer, if nothing else has
-// arrived over it within answerWithin. TCP would notice only after a quarter of an hour that the other
-// side is gone, and calls would fail until then.
-func (f flow) closeIfSilent() {
-	if f.tcp != nil && time.Since(time.Unix(0, f.tcp.heard.Load())) >= answerWithin {
+// arrived over it since the request was sent. TCP would notice only after a quarter of an hour that the
+// other side is gone, and calls would fail until then.
+func (f flow) closeIfSilent(sent time.Time) {
+	if f.tcp != nil && time.Unix(0, f.tcp.heard.Load()).Before(sent) {
 		f.tcp.close()
 	}
 }
@@ -45,12 +44,13 @@ func (f flow) closeIfSilent() {
 // in time.
 func (d *dialog) noteAnswer(answer *sip.Response) {
 	d.mu.Lock()
-	f, heard := d.flow, d.heard
+	f, heard, sent := d.flow, d.heard, d.sent
 	d.mu.Unlock()
 	isSilent := answer == nil && !heard
+	if isSilent {
+		f.closeIfSilent(sent)
+	}
 	switch {
-	case d.gateway == nil && isSilent:
-		f.closeIfSilent()
 	case d.gateway == nil:
 	case answer != nil:
 		d.server.silent.remove(silentKey{d.gateway.ID, f.remote})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"time"
 
 	"github.com/emiago/sipgo/sip"
 
@@ -102,6 +103,7 @@ func (d *dialog) sendInvite(more sip.Header) {
 	r.SetBody([]byte(d.offer()))
 	d.invite = r
 	s.counters.outbound.Add(1)
+	d.sent = time.Now()
 	s.request(r, d.flow, answerWithin, d.answered)
 }
 

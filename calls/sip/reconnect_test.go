@@ -2,6 +2,7 @@ package sip_test
 
 import (
 	"encoding/json"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -149,6 +150,51 @@ func TestDeadPhone(t *testing.T) {
 	eventually(t, "the connection to end", func() bool { return w.server.Stats().Streams == 0 })
 	if m := alice.dialed("bob"); m.kind() != "480" {
 		t.Errorf("calling bob again returned\n%s\nwant 480", m)
+	}
+}
+
+// TestLiveConnection shows that the server keeps the connection of a phone or gateway that does not answer a
+// call, but sends a ping meanwhile.
+func TestLiveConnection(t *testing.T) {
+	for name, call := range map[string]func(w *world, alice *phone) (request, *phone){
+		"phone": func(w *world, alice *phone) (request, *phone) {
+			bob := w.newPhone("bob").overTCP()
+			bob.register()
+			return alice.calling("bob"), bob
+		},
+		"gateway": func(w *world, alice *phone) (request, *phone) {
+			w.permit(fabric.OutboundOn, "+49")
+			carrier := must[net.Listener](w.t)(net.Listen("tcp", "127.0.0.1:0"))
+			w.t.Cleanup(func() { _ = carrier.Close() })
+			w.newCarrier(map[string]json.RawMessage{
+				"transport": quoted("tcp"),
+				"uri":       quoted("trunk@" + carrier.Addr().String()),
+			})
+
+			r, _ := alice.dial("+4930123456")
+			trunk := w.newPhone("carrier")
+			trunk.conn = must[net.Conn](w.t)(carrier.Accept())
+			w.t.Cleanup(func() { _ = trunk.conn.Close() })
+			return r, trunk
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			alice := w.newPhone("alice")
+			r, called := call(w, alice)
+			ping := func() {
+				t.Helper()
+				called.send("\r\n\r\n")
+				must[int](t)(io.ReadFull(called.conn, make([]byte, len("\r\n"))))
+			}
+
+			called.expect("INVITE")
+			ping()
+			w.server.TimeOutRequests()
+			alice.send(alice.acknowledge(r, alice.expect("480")))
+			w.isOver()
+			ping()
+		})
 	}
 }
 

@@ -222,7 +222,11 @@ func (s registrar) registeredTo(r *enrollment) netip.AddrPort {
 // sendRegister sends a REGISTER to a gateway. authorization may be nil.
 func (s registrar) sendRegister(g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header) {
 	r := s.newRegister(g, reg, f, authorization)
+	sent := time.Now()
 	s.request(r, f, answerWithin, func(answer *sip.Response) {
+		if answer == nil {
+			f.closeIfSilent(sent)
+		}
 		if answer == nil || answer.StatusCode >= 200 {
 			s.answeredRegister(g, reg, f, authorization != nil, answer)
 		}
