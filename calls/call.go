@@ -11,7 +11,7 @@ import (
 
 // A call connects a caller with the clients that the call reaches. In a room, it connects the
 // caller with the room. Only the call's mailbox reads and changes it, except for box, visible,
-// controlsSaving, recordings and the fields marked as fixed.
+// controlsSaving, controlsFailing, recordings and the fields marked as fixed.
 type call struct {
 	box        atomic.Pointer[mailbox] // a room's mailbox while the call is in it; see moveTo
 	calls      *Calls                  // fixed
@@ -42,6 +42,7 @@ type call struct {
 
 	controlsChanged bool       // the controls have changed, and a goroutine will write them
 	controlsSaving  sync.Mutex // held while the controls are written, never by the mailbox
+	controlsFailing bool       // the last attempt to write the controls failed; needs controlsSaving
 
 	visible atomic.Value // holds state, for statistics
 }

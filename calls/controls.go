@@ -69,11 +69,12 @@ func (k *call) keepControls() {
 		return // the waiting goroutine will write this change, too
 	}
 	k.controlsChanged = true
-	go k.recordings.retry(k.saveControls)
+	hasEnded := func() bool { return k.state == Completed || k.takenOver }
+	go k.recordings.retryUntil(hasEnded, k.saveControls)
 }
 
-// saveControls writes the present controls of both sides into the record. It logs errors. It returns nil
-// if there is no reason to try again.
+// saveControls writes the present controls of both sides into the record. It logs the first error until
+// it succeeds again. It returns nil if there is no reason to try again.
 func (k *call) saveControls() error {
 	k.controlsSaving.Lock()
 	defer k.controlsSaving.Unlock()
@@ -91,10 +92,14 @@ func (k *call) saveControls() error {
 		err = k.calls.store.SaveControls(ctx, r)
 	}
 	if err == nil || errors.Is(err, ErrTaken) {
+		k.controlsFailing = false
 		return nil
 	}
 
-	k.calls.log.Error("writing the controls of a call", "call_id", k.id, "error", err)
+	if !k.controlsFailing {
+		k.calls.log.Error("writing the controls of a call", "call_id", k.id, "error", err)
+	}
+	k.controlsFailing = true
 	return runIn(context.Background(), k, func() error {
 		if k.controlsChanged {
 			return nil // another goroutine waits

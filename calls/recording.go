@@ -77,26 +77,33 @@ func (r *recordings) follow() error {
 // retry calls f until it succeeds, or this node no longer carries the call or room. It returns the
 // last error.
 func (r *recordings) retry(f func() error) error {
+	return r.retryUntil(func() bool { return !r.of.canBeRecorded() }, f)
+}
+
+// retryUntil is like retry, but it stops only after hasEnded returns true, or another node has taken the
+// call or room over. hasEnded runs in the mailbox.
+func (r *recordings) retryUntil(hasEnded func() bool, f func() error) error {
 	for {
 		err := f()
 		if err == nil {
 			return nil
 		}
 		time.Sleep(retryAfter)
-		if !r.isRunning() {
+		if r.isOver(hasEnded) {
 			return err
 		}
 	}
 }
 
-// isRunning reports whether the call or room was answered and has not ended, and no other node has
-// taken it over.
-func (r *recordings) isRunning() (running bool) {
+// isOver reports whether hasEnded, which runs in the mailbox, returns true, or whether another node has
+// taken the call or room over.
+func (r *recordings) isOver(hasEnded func() bool) bool {
+	over := true
 	_, err := r.of.do(context.Background(), func() (Reply, error) {
-		running = r.of.canBeRecorded()
+		over = hasEnded()
 		return Reply{}, nil
 	})
-	return err == nil && running && !r.isTaken()
+	return err != nil || over || r.isTaken()
 }
 
 // applyAfter calls before, which may be nil, and then apply. It ends the recordings whose packets

@@ -95,6 +95,15 @@ func TestUnwrittenMute(t *testing.T) {
 	eventually(t, "the mute to be written", func() bool { return p.call().CallerControls&calls.AudioMuted != 0 })
 }
 
+// TestUnwrittenMuteWhileRinging shows that the mute of a caller is written once the database works again,
+// even if the callee has not answered by then.
+func TestUnwrittenMuteWhileRinging(t *testing.T) {
+	m := newMeeting(t, func(c *calls.Config) { c.Store = &unsavedControls{Store: c.Store.(*store.Store)} })
+	p := m.ring("ada", "bob")
+	p.caller.do(calls.Command{Op: calls.Mute, Media: []calls.Kind{calls.Audio}})
+	eventually(t, "the mute to be written", func() bool { return p.call().CallerControls&calls.AudioMuted != 0 })
+}
+
 // TestUnwrittenChanges shows that all changes of a call are written in order, if the database is
 // unavailable from before the answer until after the end of the call.
 func TestUnwrittenChanges(t *testing.T) {
