@@ -275,10 +275,10 @@ func (c *Calls) useStore(ctx context.Context) {
 	}
 
 	saveEnd := func(ctx context.Context, end callEnd) error { return end.save(ctx, c.store) }
-	if err := c.ends.write(ctx, c.log, saveEnd); err != nil && ctx.Err() == nil {
+	if err := c.ends.writeAll(ctx, c.log, saveEnd); err != nil && ctx.Err() == nil {
 		c.log.Error("writing the ends of calls", "error", err)
 	}
-	if err := c.rooms.ends.write(ctx, c.log, c.rooms.store.EndRoom); err != nil && ctx.Err() == nil {
+	if err := c.rooms.ends.writeAll(ctx, c.log, c.rooms.store.EndRoom); err != nil && ctx.Err() == nil {
 		c.log.Error("writing the ends of room sessions", "error", err)
 	}
 }
@@ -340,12 +340,15 @@ func (c *Calls) Drain(ctx context.Context) {
 }
 
 // Shutdown refuses new calls and ends those that are still running, with [NodeLost]. If some ends could
-// not be written, it waits for at most saveTimeout until Run has written them.
+// not be written, it waits until Run has written them. It gives up when ctx is done, or when no end was
+// written for saveTimeout.
 func (c *Calls) Shutdown(ctx context.Context) {
 	c.mu.Lock()
 	c.draining = true
 	running := slices.Collect(maps.Values(c.calls))
 	c.mu.Unlock()
+	c.ends.hurry()
+	c.rooms.ends.hurry()
 
 	for _, k := range running {
 		_, _ = k.do(ctx, func() (Reply, error) {
@@ -353,12 +356,24 @@ func (c *Calls) Shutdown(ctx context.Context) {
 			return Reply{}, nil
 		})
 	}
+	awaitEnds(ctx, c)
+}
 
-	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
-	defer cancel()
+// awaitEnds waits until no end waits to be written, ctx is done, or no end was written for saveTimeout.
+func awaitEnds(ctx context.Context, c *Calls) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for c.ends.waits() || c.rooms.ends.waits() {
+	written := time.Now()
+	before := 0
+	for {
+		waiting := c.ends.count() + c.rooms.ends.count()
+		if waiting < before {
+			written = time.Now()
+		}
+		if waiting == 0 || time.Since(written) >= saveTimeout {
+			return
+		}
+		before = waiting
 		select {
 		case <-ctx.Done():
 			return

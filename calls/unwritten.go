@@ -24,6 +24,7 @@ type unwritten[T any] struct {
 	mu      sync.Mutex
 	ends    []T
 	failing bool // see isFailing
+	hurried bool // see hurry
 }
 
 // add appends the record of a call or session that has ended.
@@ -41,8 +42,26 @@ func (u *unwritten[T]) isFailing() bool {
 	return u.failing
 }
 
-// waits reports whether the queue contains a record.
-func (u *unwritten[T]) waits() bool { return len(u.first(1)) > 0 }
+// hurry makes writeAll save all records without a pause, because the server stops.
+func (u *unwritten[T]) hurry() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.hurried = true
+}
+
+// isHurried reports whether hurry was called, and records wait.
+func (u *unwritten[T]) isHurried() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.hurried && len(u.ends) > 0
+}
+
+// count returns the number of records in the queue.
+func (u *unwritten[T]) count() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.ends)
+}
 
 // first returns up to n records from the beginning of the queue.
 func (u *unwritten[T]) first(n int) []T {
@@ -89,6 +108,17 @@ func (u *unwritten[T]) write(ctx context.Context, log *slog.Logger, save func(co
 		}
 	}
 	return nil
+}
+
+// writeAll is like write. After hurry was called, it continues until the queue is empty or an error occurs.
+func (u *unwritten[T]) writeAll(
+	ctx context.Context, log *slog.Logger, save func(context.Context, T) error,
+) error {
+	err := u.write(ctx, log, save)
+	for err == nil && u.isHurried() {
+		err = u.write(ctx, log, save)
+	}
+	return err
 }
 
 // isObsolete reports whether an error means that a record no longer has to be saved: its end is saved,
