@@ -181,6 +181,16 @@ func (p *peers) isLost(ctx context.Context, node string) bool {
 	return true
 }
 
+// isGone reports whether a node shows no sign of life and does not answer. A node that runs has no entry
+// for a while after an outage of the session store.
+func (p *peers) isGone(ctx context.Context, node string) (bool, error) {
+	alive, err := p.isAlive(ctx, node)
+	if err != nil || alive {
+		return false, err
+	}
+	return p.isLost(ctx, node), nil
+}
+
 func (p *peers) ping(ctx context.Context, node string) bool {
 	ctx, cancel := context.WithTimeout(ctx, pingFor)
 	defer cancel()

@@ -22,17 +22,17 @@ func (c directory) phonesOf(ctx context.Context, projectID string, to Party) ([]
 		return all, err
 	}
 
-	alive := map[string]bool{c.node: true, "": true}
+	gone := map[string]bool{c.node: false, "": false}
 	var phones []Phone
 	for _, p := range all {
 		node := p.Socket.Node
-		if _, known := alive[node]; !known {
-			alive[node], err = c.peers.isAlive(ctx, node)
+		if _, known := gone[node]; !known {
+			gone[node], err = c.peers.isGone(ctx, node)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if alive[node] {
+		if !gone[node] {
 			phones = append(phones, p)
 		}
 	}
