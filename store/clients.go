@@ -209,14 +209,57 @@ func (s *Clients) SetClientLogos(ctx context.Context, id string, logos brand.Log
 	})
 }
 
-// DeleteClient deletes a client with its grants and consents, and revokes its tokens. If there are very
-// many grants or consents, it first deletes most of them in short transactions.
+// DeleteClient deletes the client with the id r.ID, along with its grants and consents, and revokes its
+// tokens. If the client has very many grants or consents, DeleteClient first revokes the tokens, and deletes
+// most rows in short transactions. It does so even if ctx is done, for at most deleteFor. If it is
+// interrupted then, it can be repeated.
 func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) error {
-	for table, key := range map[string]string{"grants": "id", "consents": "subscriber_id, client_id"} {
-		if err := s.deleteMost(ctx, table, key, r.ID); err != nil {
-			return err
+	many, err := s.hasManyRows(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	if !many {
+		return s.deleteClient(ctx, r)
+	}
+
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteFor)
+	defer cancel()
+	if err := s.emptyClient(ctx, r); err != nil {
+		return err
+	}
+	return s.deleteClient(ctx, r)
+}
+
+// clientTables are the tables that may have very many rows of a client, with their primary keys.
+var clientTables = []struct{ table, key string }{
+	{"grants", "id"},
+	{"consents", "subscriber_id, client_id"},
+}
+
+// hasManyRows reports whether a client has more than sweepBatch rows in one of clientTables.
+func (s *Clients) hasManyRows(ctx context.Context, clientID string) (bool, error) {
+	for _, rows := range clientTables {
+		many, err := s.hasMoreThanBatch(ctx, rows.table, clientID)
+		if many || err != nil {
+			return many, err
 		}
 	}
+	return false, nil
+}
+
+// hasMoreThanBatch reports whether a client has more than sweepBatch rows in a table.
+func (s *Clients) hasMoreThanBatch(ctx context.Context, table, clientID string) (bool, error) {
+	var n int
+	err := s.read().Row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM `+table+`
+		WHERE client_id = $1 LIMIT $2) AS entries`, clientID, sweepBatch+1).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("counting %s of a client: %w", table, err)
+	}
+	return n > sweepBatch, nil
+}
+
+// deleteClient is like DeleteClient, in a single transaction.
+func (s *Clients) deleteClient(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("client.deleted", "", "client", r.ID), func(t tx) error {
 		var name string
 		err := t.Row(ctx, `DELETE FROM clients WHERE id = $1 RETURNING project_id, name`, r.ID).Scan(
@@ -229,18 +272,41 @@ func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) err
 	})
 }
 
+// emptyClient revokes the tokens that are issued within deleteFor, and all earlier ones. Then it deletes
+// most grants and consents of the client.
+func (s *Clients) emptyClient(ctx context.Context, r revocation.Revocation) error {
+	err := s.change(ctx, audit.Of("client.deletion_begun", "", "client", r.ID), func(t tx) error {
+		var name string
+		err := t.Row(ctx, `SELECT project_id, name FROM clients WHERE id = $1`, r.ID).Scan(
+			&t.event.ProjectID, &name)
+		if err = checkRow(err, "client"); err != nil {
+			return err
+		}
+		t.event.Add("name", name)
+
+		begun := r
+		begun.Until = s.now().Add(deleteFor) // the client must be usable again if its deletion fails
+		return t.revoke(ctx, s.ending(begun))
+	})
+	if err != nil {
+		return err
+	}
+
+	for _, rows := range clientTables {
+		if err := s.deleteMost(ctx, rows.table, rows.key, r.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // deleteMost deletes rows of a client from a table with the given primary key, until at most sweepBatch
 // are left.
 func (s *Clients) deleteMost(ctx context.Context, table, key, clientID string) error {
 	for {
-		var n int
-		err := s.read().Row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM `+table+`
-			WHERE client_id = $1 LIMIT $2) AS entries`, clientID, sweepBatch+1).Scan(&n)
-		if err != nil {
-			return fmt.Errorf("counting %s of a client: %w", table, err)
-		}
-		if n <= sweepBatch {
-			return nil
+		many, err := s.hasMoreThanBatch(ctx, table, clientID)
+		if !many || err != nil {
+			return err
 		}
 
 		err = s.once(ctx, audit.None("rows of a client that is being deleted"), func(t tx) error {

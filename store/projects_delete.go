@@ -54,7 +54,8 @@ func (s *Projects) isLarge(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
-// deleteFor limits how long DeleteProject deletes the rows of a large project.
+// deleteFor limits how long DeleteProject deletes the rows of a large project, and DeleteClient those of a
+// client with very many rows.
 const deleteFor = time.Hour
 
 // deleteProject is like DeleteProject, in a single transaction.

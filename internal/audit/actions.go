@@ -22,6 +22,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"certificate.written":         {"Certificate stored", ""},
 	"client.created":              {"OAuth client created", ""},
 	"client.deleted":              {"OAuth client deleted", ""},
+	"client.deletion_begun":       {"Deletion of a large OAuth client begun", ""},
 	"client.old_secret_ended":     {"OAuth client’s old secret revoked", ""},
 	"client.secret_rotated":       {"OAuth client secret rotated", ""},
 	"client.updated":              {"OAuth client updated", ""},
