@@ -94,11 +94,18 @@ func isASCII(s string) bool {
 }
 
 // A dialer connects to a server, and closes the connection. go-mail leaves the connection open if
-// anything fails before the first email, for example if the server does not support STARTTLS.
-type dialer struct{ conn net.Conn }
+// anything fails before the first email, for example if the password is wrong.
+type dialer struct {
+	tls  *tls.Config // for TLS from the start; nil means none
+	conn net.Conn
+}
 
-func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+func (d *dialer) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	if d.tls != nil {
+		conn, err = (&tls.Dialer{Config: d.tls}).DialContext(ctx, network, address)
+	} else {
+		conn, err = new(net.Dialer).DialContext(ctx, network, address)
+	}
 	d.conn = conn
 	return conn, err
 }
@@ -111,36 +118,60 @@ func (d *dialer) close() {
 }
 
 func (s SMTP) client(d *dialer) (*gomail.Client, error) {
+	config := &tls.Config{
+		ServerName: s.Server.Host,
+		RootCAs:    s.Server.Roots,
+		MinVersion: tls.VersionTLS12,
+	}
 	opts := []gomail.Option{
 		gomail.WithPort(s.Server.Port),
 		gomail.WithTimeout(sendFor),
-		gomail.WithTLSConfig(&tls.Config{
-			ServerName: s.Server.Host,
-			RootCAs:    s.Server.Roots,
-			MinVersion: tls.VersionTLS12,
-		}),
+		gomail.WithTLSConfig(config),
+		gomail.WithDialContextFunc(d.dial),
 	}
 
 	switch {
 	case s.Server.Implicit:
-		opts = append(opts, gomail.WithSSL()) // go-mail recognizes TLS only if it dials itself
+		d.tls = config
+		opts = append(opts, gomail.WithSSL()) // never STARTTLS, which a server behind a proxy may offer
 	case s.Server.Plain:
-		opts = append(opts, gomail.WithTLSPolicy(gomail.NoTLS), gomail.WithDialContextFunc(d.dial))
+		opts = append(opts, gomail.WithTLSPolicy(gomail.NoTLS))
 	default:
-		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithDialContextFunc(d.dial))
+		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory))
 	}
 
 	if s.Server.User != "" {
-		auth := gomail.SMTPAuthAutoDiscover // the strongest method available; never plain without TLS
-		if s.Server.Plain && isLocal(s.Server.Host) {
-			auth = gomail.SMTPAuthPlain // go-mail permits this only for this machine
-		}
 		opts = append(opts,
-			gomail.WithSMTPAuth(auth),
+			s.authentication(),
 			gomail.WithUsername(s.Server.User),
 			gomail.WithPassword(s.Server.Password))
 	}
 	return gomail.NewClient(s.Server.Host, opts...)
+}
+
+// authentication returns the option for how to authenticate: with the strongest method available, and
+// never with a plain password without TLS, except on this machine.
+func (s SMTP) authentication() gomail.Option {
+	switch {
+	case s.Server.Implicit:
+		// SMTPAuthAutoDiscover would not consider a plain password, because go-mail has not dialed itself.
+		return gomail.WithOpportunisticSMTPAuth(methods...)
+	case s.Server.Plain && isLocal(s.Server.Host):
+		return gomail.WithSMTPAuth(gomail.SMTPAuthPlain) // go-mail permits this only for this machine
+	}
+	return gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover)
+}
+
+// methods are the methods of SMTPAuthAutoDiscover with TLS, the strongest first.
+var methods = []gomail.SMTPAuthType{
+	gomail.SMTPAuthSCRAMSHA256PLUS,
+	gomail.SMTPAuthSCRAMSHA256,
+	gomail.SMTPAuthSCRAMSHA1PLUS,
+	gomail.SMTPAuthSCRAMSHA1,
+	gomail.SMTPAuthNTLM,
+	gomail.SMTPAuthCramMD5,
+	gomail.SMTPAuthPlain,
+	gomail.SMTPAuthLogin,
 }
 
 func isLocal(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }

@@ -1,9 +1,11 @@
 package mail_test
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
+	"net/http/httptest"
 	stdmail "net/mail"
 	"net/url"
 	"os"
@@ -172,40 +174,82 @@ func TestSendRequiresTLS(t *testing.T) {
 	})
 }
 
-// TestSendCloses shows that the connection is closed if a server does not support STARTTLS.
+// TestSendCloses shows that the connection is closed if a server does not support STARTTLS or refuses
+// the password.
 func TestSendCloses(t *testing.T) {
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	t.Run("no STARTTLS", func(t *testing.T) {
+		l, err := net.Listen("tcp", "localhost:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := mail.ParseURL("smtp://" + l.Addr().String() + "?tls=starttls")
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands, err := sendTo(t, l, to, "220 mail.example ESMTP\r\n250 mail.example\r\n")
+		if err == nil || !strings.Contains(err.Error(), "STARTTLS") {
+			t.Errorf("Send = %v after the commands %q, want an error about STARTTLS", err, commands)
+		}
+	})
 
-	closed := make(chan error, 1)
+	t.Run("wrong password", func(t *testing.T) {
+		web := httptest.NewTLSServer(nil) // for its certificate
+		defer web.Close()
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates})
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := mail.ParseURL("smtps://ada@" + l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		to.Password = "secret"
+		to.Roots = x509.NewCertPool()
+		to.Roots.AddCert(web.Certificate())
+
+		commands, err := sendTo(t, l, to, "220 mail.example ESMTP\r\n"+
+			"250-mail.example\r\n250-STARTTLS\r\n250 AUTH PLAIN LOGIN\r\n"+
+			"535 5.7.8 refused\r\n501 aborted\r\n421 too many errors\r\n") // 421 answers QUIT
+		if err == nil || !strings.Contains(err.Error(), "535") {
+			t.Errorf("Send = %v, want an error with the code 535", err)
+		}
+		if strings.Contains(commands, "STARTTLS") || !strings.Contains(commands, "AUTH PLAIN") {
+			t.Errorf("the server receives the commands %q, want AUTH PLAIN, but not STARTTLS within TLS", commands)
+		}
+	})
+}
+
+// sendTo sends an email to a server that sends the given answers without waiting for commands. It returns
+// the commands and the error from Send, once the client has closed the connection.
+func sendTo(t *testing.T, l net.Listener, to mail.Server, answers string) (commands string, err error) {
+	t.Helper()
+	defer l.Close()
+	type result struct {
+		commands []byte
+		err      error
+	}
+	served := make(chan result, 1)
 	go func() {
 		conn, err := l.Accept()
 		if err != nil {
-			closed <- err
+			served <- result{err: err}
 			return
 		}
 		defer conn.Close()
-		_, err = io.WriteString(conn, "220 mail.example ESMTP\r\n250 mail.example\r\n")
-		if err == nil {
-			_, err = io.Copy(io.Discard, conn) // ends when the client closes the connection
+		if _, err := io.WriteString(conn, answers); err != nil {
+			served <- result{err: err}
+			return
 		}
-		closed <- err
+		read, err := io.ReadAll(conn) // ends when the client closes the connection
+		served <- result{read, err}
 	}()
 
-	to, err := mail.ParseURL("smtp://" + l.Addr().String() + "?tls=starttls")
-	if err != nil {
-		t.Fatal(err)
-	}
 	err = mail.SMTP{Server: to}.Send(t.Context(), message("ada@example.com"))
-	if err == nil || !strings.Contains(err.Error(), "STARTTLS") {
-		t.Errorf("Send = %v, want an error about STARTTLS", err)
+	r := <-served
+	if r.err != nil {
+		t.Errorf("the server reads the connection until %v, want its end", r.err)
 	}
-	if err := <-closed; err != nil {
-		t.Errorf("the server reads the connection until %v, want its end", err)
-	}
+	return string(r.commands), err
 }
 
 // TestSendInjects shows that text from users cannot add a header line.
