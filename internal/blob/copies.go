@@ -180,27 +180,42 @@ func (c *copies) remove(key string) error {
 // sweep removes the copies of blobs that are no longer in use.
 func (c *copies) sweep(ctx context.Context, inUse InUse) error {
 	err := c.dir.Sweep(ctx, inUse)
-	c.forgetMissing()
+	c.forgetMissing(c.missing())
 	return err
 }
 
-// forgetMissing stops counting copies whose files no longer exist. It looks for the files without
-// the lock, because there may be many of them.
-func (c *copies) forgetMissing() {
+// missing returns the keys of the copies whose files do not exist. It looks for the files without the
+// lock, because there may be many of them.
+func (c *copies) missing() (keys []string) {
 	c.mu.Lock()
 	all := slices.Clone(c.order)
 	c.mu.Unlock()
 
-	missing := make(map[string]bool)
 	for _, x := range all {
-		if _, err := c.dir.root.Lstat(Name(x.key)); errors.Is(err, os.ErrNotExist) {
-			missing[x.key] = true
+		if c.isMissing(x.key) {
+			keys = append(keys, x.key)
 		}
 	}
+	return keys
+}
 
+func (c *copies) isMissing(key string) bool {
+	_, err := c.dir.root.Lstat(Name(key))
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// forgetMissing stops counting those of the copies with these keys whose files are still missing. Since
+// missing has looked for them, some may have been made again.
+func (c *copies) forgetMissing(keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.forget(missing)
+	gone := make(map[string]bool)
+	for _, key := range keys {
+		if c.isMissing(key) {
+			gone[key] = true
+		}
+	}
+	c.forget(gone)
 }
 
 // forget stops counting the copies with these keys.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -124,6 +125,34 @@ func TestSweptCopies(t *testing.T) {
 	}
 	if c.used != 8 || len(c.order) != 1 || c.order[0].key != used {
 		t.Errorf("the copies %v use %d bytes, want only the one in use", c.order, c.used)
+	}
+}
+
+// TestMissingCopyMadeAgain shows that a copy still counts if it is made again after its file was missing.
+func TestMissingCopyMadeAgain(t *testing.T) {
+	c, err := openCopies(t.TempDir(), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+
+	const key = "0190aaaa-0000-7000-8000-000000000001"
+	open := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("12345678")), nil }
+	c.add(key, 8, open)
+	c.running.Wait()
+	if err := c.dir.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+
+	missing := c.missing()
+	if !slices.Equal(missing, []string{key}) {
+		t.Errorf("the copies %q are missing, want %s", missing, key)
+	}
+	c.add(key, 8, open)
+	c.running.Wait()
+	c.forgetMissing(missing)
+	if c.used != 8 || len(c.order) != 1 {
+		t.Errorf("the copies %v use %d bytes, want the one that was made again", c.order, c.used)
 	}
 }
 
