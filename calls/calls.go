@@ -80,6 +80,8 @@ type Calls struct {
 	ends   unwritten[callEnd]
 	doubt  doubt
 
+	slowness slowness
+
 	mu       sync.Mutex
 	draining bool
 	calls    map[legKey]*call // calls by the leg that dialed

@@ -3,6 +3,8 @@ package calls
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -107,7 +109,7 @@ func (k writer) writeLater(c change) {
 }
 
 // writeLate writes the changes that could not be written before. The mailbox waits for the database only
-// if the database has just answered a query.
+// if the database has just answered a query, and has not been too slow to write changes recently.
 func (k writer) writeLate() error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
@@ -120,9 +122,7 @@ func (k writer) writeLate() error {
 		if k.state != InCall {
 			return nil // the changes are written with the end of the call
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-		defer cancel()
-		err := k.late.write(ctx, stored, k.record)
+		err := k.calls.slowness.try(func(ctx context.Context) error { return k.late.write(ctx, stored, k.record) })
 		if errors.Is(err, ErrTaken) {
 			k.takenOver = true
 		}
@@ -132,6 +132,50 @@ func (k writer) writeLate() error {
 		}
 		return err
 	})
+}
+
+// slowPause is how long mailboxes do not try again to write changes after an attempt has timed out.
+// The database may still answer queries.
+const slowPause = time.Minute
+
+// errSlow is the error for a change that is not written, because the database was too slow recently.
+var errSlow = errors.New("the database was too slow to write an earlier change")
+
+// slowness remembers when the database was last too slow to write changes of a call or room session later.
+// Otherwise, a room and its members would make the mailbox wait again and again. It is safe for concurrent
+// use.
+type slowness struct {
+	mu    sync.Mutex
+	until time.Time // changes are not written before
+}
+
+// try calls write, whose time it limits to saveTimeout. If an attempt has timed out less than slowPause
+// ago, try returns errSlow instead.
+func (s *slowness) try(write func(context.Context) error) error {
+	if s.isRecent() {
+		return errSlow
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	err := write(ctx)
+	if err != nil && ctx.Err() != nil {
+		s.note()
+	}
+	return err
+}
+
+// isRecent reports whether an attempt has timed out less than slowPause ago.
+func (s *slowness) isRecent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Before(s.until)
+}
+
+// note notes that an attempt has just timed out.
+func (s *slowness) note() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until = time.Now().Add(slowPause)
 }
 
 // endLater makes Run write the end of the call, because it could not be written yet.

@@ -20,7 +20,7 @@ func (r *room) save() {
 }
 
 // saveAgain writes the session, because it could not be written before. The mailbox waits for the
-// database only if the database has just answered a query.
+// database only if the database has just answered a query, and has not been too slow recently.
 func (r *room) saveAgain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
@@ -29,17 +29,22 @@ func (r *room) saveAgain() error {
 		return err
 	}
 	_, err = r.do(context.Background(), func() (Reply, error) {
-		err := r.trySave()
+		err := r.calls.slowness.try(r.write)
 		r.unsaved = err != nil
 		return Reply{}, err
 	})
 	return err
 }
 
-// trySave writes the session, unless it has ended or another node has taken it over.
+// trySave is like write, and limits the time to saveTimeout.
 func (r *room) trySave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
+	return r.write(ctx)
+}
+
+// write writes the session, unless it has ended or another node has taken it over.
+func (r *room) write(ctx context.Context) error {
 	err := r.calls.rooms.store.SaveRoom(ctx, r.session)
 	if errors.Is(err, ErrTaken) {
 		return nil
