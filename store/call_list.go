@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/calls"
@@ -128,15 +128,14 @@ func hasPartyWith(text string) []check {
 // unansweredFor returns the condition for unanswered calls with the given result.
 func unansweredFor(r calls.Result) (c check) {
 	causes, others := r.Causes()
-	marks := make([]string, len(causes))
-	for i, cause := range causes {
-		marks[i] = fmt.Sprintf("$%%[%d]d", i+1)
+	for _, cause := range causes {
 		c.args = append(c.args, cause)
 	}
 	in := ` IN (`
 	if others {
 		in = ` NOT IN (`
 	}
+	marks := slices.Repeat([]string{`$%d`}, len(causes))
 	c.condition = `ended <> 0 AND answered = 0 AND cause` + in + strings.Join(marks, ", ") + `)`
 	return c
 }
