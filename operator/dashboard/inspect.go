@@ -46,16 +46,16 @@ func trimToken(text string) string {
 func (a *tokenPages) inspectToken(v *visit) error {
 	raw := trimToken(v.form.Get("token"))
 	if raw == "" {
-		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", "Paste a token or a key."))
+		return a.showTokens(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", "Paste a token or a key."))
 	}
 	found, err := a.inspect(v, raw)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", unknownToken))
+		return a.showTokens(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", unknownToken))
 	}
-	return a.tokensPage(v, http.StatusOK, found, nil)
+	return a.showTokens(v, http.StatusOK, found, nil)
 }
 
 const unknownToken = "This is not a token or key of this project. It belongs to another project, was altered, " +

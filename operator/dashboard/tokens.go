@@ -43,9 +43,10 @@ type embedRow struct {
 }
 
 // listTokens serves GET /dashboard/projects/{project}/tokens.
-func (a *tokenPages) listTokens(v *visit) error { return a.tokensPage(v, http.StatusOK, nil, nil) }
+func (a *tokenPages) listTokens(v *visit) error { return a.showTokens(v, http.StatusOK, nil, nil) }
 
-func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong faults) error {
+// showTokens responds with the page. found is the inspected token, or nil.
+func (a *tokenPages) showTokens(v *visit, code int, found *tokenInfo, wrong faults) error {
 	keys, err := a.Fabric.EmbedKeys.List(v.r.Context(), v.project.ID, v.query())
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong faul
 
 	rows := listOf(v, keys, func(k fabric.EmbedKey) embedRow {
 		row := embedRowOf(k)
-		row.Address = cmp.Or(paths[k.AddressID], k.AddressID)
+		row.Address = cmp.Or(paths[k.AddressID], row.Address)
 		return row
 	})
 	return a.page(v, code, "Tokens", "tokens", tokensPage{
@@ -71,24 +72,34 @@ func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong faul
 
 // pathsOf returns the paths of the addresses that the embed keys are for, by address ID.
 func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
-	ids, paths := []string{}, make(map[string]string)
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var ids []string
 	for _, k := range keys {
 		ids = append(ids, k.AddressID)
 	}
-	if len(ids) == 0 {
-		return paths, nil
-	}
+
 	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
 	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{IDs: ids},
 		page.Query{Size: len(ids)})
+	if err != nil {
+		return nil, err
+	}
+	paths := make(map[string]string)
 	for _, one := range found.Items {
 		paths[one.ID] = one.Path()
 	}
-	return paths, err
+	return paths, nil
 }
 
 func embedRowOf(k fabric.EmbedKey) embedRow {
-	row := embedRow{EmbedKey: k, Title: k.Name, Address: k.AddressID, Status: status{Kind: "good", Word: "Active"}}
+	row := embedRow{
+		EmbedKey: k,
+		Title:    k.Name,
+		Address:  k.AddressID,
+		Status:   status{Kind: "good", Word: "Active"},
+	}
 	if row.Title == "" {
 		row.Title = k.Prefix + "…"
 	}
@@ -111,7 +122,7 @@ func (a *tokenPages) revokeToken(v *visit) error {
 
 	err := a.revoke(v, trimToken(v.form.Get("token")))
 	if errors.Is(err, errUnknownToken) {
-		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", unknownToken))
+		return a.showTokens(v, http.StatusUnprocessableEntity, nil, faultAt("f-token", unknownToken))
 	}
 	if err != nil {
 		return err

@@ -80,7 +80,9 @@ var flagOf = map[string]string{
 	"outbound_prefixes": "--outbound-prefix",
 }
 
-// nameFlag returns the message of a problem, naming the flag instead of the parameter.
+// nameFlag returns the message of a problem, naming the flag instead of the parameter. From "codecs.0
+// must be a codec" it makes "--codec must be a codec", and from "this codec is unknown" it makes
+// "--codec: this codec is unknown".
 func nameFlag(p *problem.Error) string {
 	if p.Param == "" {
 		return p.Message
@@ -89,20 +91,18 @@ func nameFlag(p *problem.Error) string {
 	if !ok {
 		flag = "--" + strings.ReplaceAll(p.Param, "_", "-")
 	}
-	n := len(p.Param)
-	if len(p.Message) < n || !strings.EqualFold(p.Message[:n], p.Param) {
-		return flag + ": " + p.Message
-	}
-	rest := itemOf.ReplaceAllString(p.Message[n:], "")
-	if strings.HasPrefix(rest, " ") {
-		return flag + rest
+
+	subject, rest, _ := strings.Cut(p.Message, " ")
+	subject = itemNumber.ReplaceAllString(subject, "")
+	if strings.EqualFold(subject, p.Param) && rest != "" {
+		return flag + " " + rest
 	}
 	return flag + ": " + p.Message
 }
 
-// itemOf matches the number of a list's item, which follows the name of a parameter. A flag sets
-// the whole list.
-var itemOf = regexp.MustCompile(`^\.\d+`)
+// itemNumber matches the number of a list's item after the name of a parameter. A flag sets the whole
+// list.
+var itemNumber = regexp.MustCompile(`\.\d+$`)
 
 // hint returns advice on how to resolve a problem, or "".
 func hint(p *problem.Error) string {
