@@ -330,7 +330,8 @@ func (w *where) compare(key []string, operator string, with []any) {
 }
 
 // A check is a condition without an index, so the rows that it excludes are read, too. In its SQL, each
-// $%d is replaced by the number of the parameter for the next argument.
+// $%d is replaced by the number of the parameter for the next argument, and $%[2]d by that for the
+// second.
 type check struct {
 	condition string
 	args      []any

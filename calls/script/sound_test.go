@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/recordings/mp3/mp3test"
 )
 
-// TestSoundWithLyingTag shows that five minutes of MP3 are refused even if their tag claims that
-// they have one frame. The memory of a sound depends on its real length.
+// TestSoundWithLyingTag shows that an MP3 of five minutes is refused even if its tag claims that it
+// has one frame. How much memory a sound uses depends on its real length.
 func TestSoundWithLyingTag(t *testing.T) {
 	frames := int(5 * time.Minute / mp3test.FrameLength)
 	_, err := decode(mp3test.Lying(frames))

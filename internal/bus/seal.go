@@ -46,9 +46,9 @@ type secret = [sha256.Size]byte
 
 // The reasons for refusing a message.
 var (
-	errSeal  = errors.New("it was not sealed for this node with the current master key")
+	errSeal  = errors.New("it was not sealed for this node with a trusted key")
 	errOld   = fmt.Errorf("its time is more than %v off", freshFor)
-	errAgain = errors.New("it or a later one arrived before")
+	errAgain = errors.New("it, or a later message, has already arrived")
 )
 
 // A sealer seals the messages of one form that a node sends, and opens the messages of that form
@@ -65,7 +65,7 @@ type sealer struct {
 	next    secret    // the newest secret, if it differs from using
 	since   time.Time // when next was first seen
 	sent    uint64
-	senders map[string]*sender // by name; includes every sender of the last freshFor
+	senders map[string]*sender // by name; includes every node that sent a message within the last freshFor
 }
 
 // A sender is the state that a sealer keeps for another node that has sent it messages.
@@ -127,7 +127,7 @@ func cipherOf(from secret, node string) cipher.AEAD {
 	return aead
 }
 
-// seal seals a message to a node. It numbers messages in increasing order.
+// seal seals a message to a node, or to all nodes. It numbers messages in increasing order.
 func (s *sealer) seal(to string, text []byte, now time.Time) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

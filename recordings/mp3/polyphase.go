@@ -3,8 +3,8 @@ package mp3
 // history is how many samples before a granule affect its subbands.
 const history = 480
 
-// analysis is the window of the filterbank (ISO 11172-3, table C.1, which is D/32). It is reversed
-// to the order of the samples.
+// analysis is the window of the filterbank (ISO 11172-3, table C.1, which is D/32). It is reversed,
+// to match the order of the samples.
 var analysis = analysisWindow()
 
 func analysisWindow() (w [512]float32) {
@@ -18,9 +18,9 @@ func analysisWindow() (w [512]float32) {
 	return w
 }
 
-// polyphase splits a granule into 32 subbands of 18 samples each (annex C.1.3). pcm begins history
-// samples before the granule. In every second subband, every second sample is negated, because the
-// MDCT requires this.
+// polyphase splits a granule into 32 subbands of 18 samples each (annex C.1.3). The granule begins at
+// pcm[history]. In every second subband, every second sample is negated, because the MDCT requires
+// this.
 func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 	var y [2][64]float32
 	for t := 0; t < 18; t += 2 {
@@ -30,9 +30,8 @@ func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 	}
 }
 
-// windowed multiplies 512 samples by the window, once beginning with sample at, and once beginning
-// 32 samples later. It then adds the products whose distance is a multiple of 64. The newest sum
-// comes first.
+// windowed multiplies 512 samples by the window twice, beginning with pcm[at] and with pcm[at+32]. It
+// then adds the products whose distance is a multiple of 64. y[i][0] includes the newest sample.
 func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	x := (*[544]float32)(pcm[at:])
 	for m := range 64 {
@@ -92,7 +91,7 @@ func secants[T [16]float32 | [8]float32 | [4]float32 | [2]float32](n int) (t T) 
 	return t
 }
 
-// dct32 returns s[i] = Σ v[k]·cos((2i+1)kπ/64). In Lee's algorithm, the even inputs need one
+// dct32 computes s[i] = Σ v[k]·cos((2i+1)kπ/64). In Lee's algorithm, the even inputs need one
 // transform of half the size, and the sums of neighboring odd inputs need another.
 func dct32(v, s *[32]float32) {
 	var even, odd, e, o [16]float32

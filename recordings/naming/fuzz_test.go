@@ -94,7 +94,7 @@ func FuzzNames(f *testing.F) {
 			var d recordings.Description
 			naming.Patterns{p}.Describe(path, &d)
 			if utf8.ValidString(path) && !strings.Contains(path, d.From) {
-				t.Errorf("%q finds the caller %q in %q, want a part of it", pattern, d.From, path)
+				t.Errorf("%q finds the caller %q in %q, want a part of the path", pattern, d.From, path)
 			}
 		})
 	})

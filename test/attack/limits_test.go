@@ -35,7 +35,7 @@ func wantLater(t *testing.T, a harness.Answer, body string) {
 }
 
 // tooOften checks that a limit that is used up refuses the next request. A limit permits one more
-// event in each period that has passed since began. Several requests may therefore succeed first.
+// event for each period that has passed since the time began. Several requests may therefore succeed first.
 func tooOften(t *testing.T, began time.Time, each time.Duration, body string, ask func() harness.Answer) {
 	t.Helper()
 	for through := 0; ; through++ {
@@ -84,7 +84,7 @@ func TestLimitsOfKeys(t *testing.T) {
 func TestLimitsOfNetworks(t *testing.T) {
 	for _, tt := range []struct {
 		trusted, name string
-		elsewhere     bool // whether another address in the header is another network
+		elsewhere     bool // whether a different address in the header counts as a different network
 	}{{"127.0.0.1", "a trusted proxy", true}, {"192.0.2.1", "a stranger", false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, "SELVAGE_TRUSTED_PROXIES="+tt.trusted, "TOKEN_PER_CLIENT=2",
@@ -116,7 +116,7 @@ func TestLimitsOfNetworks(t *testing.T) {
 					return ask("192.0.2.66, 2001:db8::ffff")
 				})
 				if got := ask("2001:db8:0:1::1").Status != http.StatusTooManyRequests; got != tt.elsewhere {
-					t.Errorf("%s from another network: succeeded %v, want %v", name, got, tt.elsewhere)
+					t.Errorf("%s from another network: within the limit = %v, want %v", name, got, tt.elsewhere)
 				}
 			}
 

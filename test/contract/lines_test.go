@@ -85,7 +85,7 @@ func TestLines(t *testing.T) {
 				w.Do(t, "DELETE", path, w.who["basic"]) // the next example uses the same name
 			}
 			if status < 200 || status > 399 || op.Responses.Status(status) == nil {
-				t.Errorf("status %d, want a documented one below 400, of\n%s", status, line)
+				t.Errorf("status %d, want a documented one below 400. The command was\n%s", status, line)
 			}
 		})
 	}

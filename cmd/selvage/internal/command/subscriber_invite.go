@@ -58,8 +58,8 @@ func (c subscriberCommands) inviteSubscriber(
 	}
 
 	s, err = a.Fabric.Subscribers.Invite(ctx, p.ID, s.ID, inviter)
-	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
-		return s, cli.Usagef("%s cannot be invited: %s", email, p.Message) // not an error in another flag
+	if p := problem.First(err); p != nil && p.Kind == problem.Invalid && p.Param != "inviter" {
+		return s, cli.Usagef("%s cannot be invited: %s", email, p.Message)
 	}
 	if err != nil {
 		return s, err

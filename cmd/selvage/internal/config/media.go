@@ -13,8 +13,8 @@ import (
 // MediaAddresses returns the addresses to which browsers send the media of calls: the configured
 // ones, or else the one that the listener has, or else those of the public URL's host.
 //
-// all holds the addresses of this machine. If all is empty, the server chooses among its own addresses.
-// elsewhere holds addresses of the public URL's host that belong to other machines.
+// all holds these addresses, except for addresses of the public URL's host that belong to other
+// machines. elsewhere holds the latter. If all is empty, the server chooses among its own addresses.
 func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
 	if len(c.MediaAddress) > 0 {
 		return c.MediaAddress, nil, nil
@@ -83,7 +83,7 @@ func globalAddresses() (all []netip.Addr) {
 	return all
 }
 
-// hasAddress reports whether this machine has an address.
+// hasAddress reports whether ip is an address of this machine.
 func hasAddress(ip netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	return err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {

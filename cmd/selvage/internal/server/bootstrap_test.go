@@ -53,7 +53,7 @@ func TestBootstrapContinues(t *testing.T) {
 
 	exec(`CREATE TRIGGER full BEFORE INSERT ON api_keys BEGIN SELECT RAISE(ABORT, 'disk full'); END`)
 	if err := a.bootstrap(t.Context()); err == nil {
-		t.Fatal("bootstrap without a key = nil, want an error")
+		t.Fatal("bootstrap when the key cannot be stored = nil, want an error")
 	}
 	exec(`DROP TRIGGER full`)
 	for range 2 { // the second call finds everything
@@ -62,7 +62,13 @@ func TestBootstrapContinues(t *testing.T) {
 		}
 	}
 
-	hasOneProject(t, a, token)
+	hasOneOfEach(t, a, token)
+}
+
+// hasOneOfEach checks that the first start created one operator, one project and one key, which is
+// token.
+func hasOneOfEach(t *testing.T, a *App, token string) {
+	t.Helper()
 	operators, err := a.Operators.List(t.Context(), page.Query{Size: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -70,17 +76,20 @@ func TestBootstrapContinues(t *testing.T) {
 	if len(operators.Items) != 1 {
 		t.Errorf("there are %d operators, want 1", len(operators.Items))
 	}
-}
 
-// hasOneProject checks that the first start created one project, and that its key is token.
-func hasOneProject(t *testing.T, a *App, token string) {
-	t.Helper()
 	projects, err := a.Fabric.Projects.List(t.Context(), page.Query{Size: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(projects.Items) != 1 {
 		t.Fatalf("there are %d projects, want 1", len(projects.Items))
+	}
+	keys, err := a.Fabric.APIKeys.List(t.Context(), projects.Items[0].ID, page.Query{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys.Items) != 1 {
+		t.Errorf("there are %d keys, want 1", len(keys.Items))
 	}
 	if _, err := a.Fabric.APIKeys.Authenticate(t.Context(), projects.Items[0].ID, token); err != nil {
 		t.Errorf("the key is refused: %v", err)
@@ -103,5 +112,5 @@ func TestBootstrapTogether(t *testing.T) {
 		}
 	}
 
-	hasOneProject(t, a, token)
+	hasOneOfEach(t, a, token)
 }

@@ -39,8 +39,8 @@ func (t *trimmer) start() {
 }
 
 // look frees memory if the process is idle. A garbage collection reads most of the binary's tables,
-// and so maps them into memory again. Stacks that grow after it do the same. Therefore look also
-// unmaps the binary between collections.
+// and so maps them into memory again. The same happens when stacks grow. Therefore look also unmaps the
+// binary between collections.
 func (t *trimmer) look() {
 	before := t.used
 	t.used = cpuTime()
