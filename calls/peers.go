@@ -43,6 +43,7 @@ type peers struct {
 	checked   time.Time            // when deadNodes last succeeded
 	lastAlive map[string]time.Time // when each other node was last heard from
 	lost      map[string]time.Time // when each other node last failed to answer
+	gone      map[string]time.Time // like lost, but for calls that would ring the node's phones
 }
 
 func newPeers(self string, nodes Nodes, sessions session.Store) *peers {
@@ -52,6 +53,7 @@ func newPeers(self string, nodes Nodes, sessions session.Store) *peers {
 		sessions:  sessions,
 		lastAlive: make(map[string]time.Time),
 		lost:      make(map[string]time.Time),
+		gone:      make(map[string]time.Time),
 	}
 }
 
@@ -153,8 +155,13 @@ func (p *peers) isLost(ctx context.Context, node string) bool {
 	if p.nodes == nil {
 		return true // this is the only node, so the call belongs to an earlier process
 	}
+	return p.isSilent(ctx, node, p.lost)
+}
+
+// isSilent is like isLost, if there are other nodes. silent contains when nodes last failed to answer.
+func (p *peers) isSilent(ctx context.Context, node string, silent map[string]time.Time) bool {
 	p.mu.Lock()
-	since := time.Since(p.lost[node])
+	since := time.Since(silent[node])
 	p.mu.Unlock()
 	if since < lostFor {
 		return true
@@ -172,23 +179,24 @@ func (p *peers) isLost(ctx context.Context, node string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	for name, at := range p.lost {
+	for name, at := range silent {
 		if time.Since(at) > lostFor {
-			delete(p.lost, name)
+			delete(silent, name)
 		}
 	}
-	p.lost[node] = time.Now()
+	silent[node] = time.Now()
 	return true
 }
 
 // isGone reports whether a node shows no sign of life and does not answer. A node that runs has no entry
-// for a while after an outage of the session store.
+// for a while after an outage of the session store. Takeovers do not rely on the answer, because the node
+// may start again within lostFor.
 func (p *peers) isGone(ctx context.Context, node string) (bool, error) {
 	alive, err := p.isAlive(ctx, node)
 	if err != nil || alive {
 		return false, err
 	}
-	return p.isLost(ctx, node), nil
+	return p.isSilent(ctx, node, p.gone), nil
 }
 
 func (p *peers) ping(ctx context.Context, node string) bool {

@@ -3,8 +3,10 @@ package calls
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/session/sql"
 )
@@ -98,4 +100,46 @@ func TestDeadNodes(t *testing.T) {
 	want("after an outage of the session store", false)
 	p.lastAlive["other"] = time.Now().Add(-aliveFor)
 	want("after a long silence", true)
+}
+
+// noSessions is a session store without entries.
+type noSessions struct{ session.Store }
+
+func (noSessions) Get(context.Context, session.Key) ([]byte, error) {
+	return nil, problem.NoSuch("session")
+}
+
+// runningNodes are nodes of which only those in the map run.
+type runningNodes struct {
+	sentNodes
+	running map[string]bool
+}
+
+func (n runningNodes) Ask(ctx context.Context, node, _ string, _, _ any) error {
+	if n.running[node] {
+		return nil
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestRestartedNode shows that a node which is up again does not count as lost because a call has found
+// it gone.
+func TestRestartedNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running := map[string]bool{"self": true}
+		p := newPeers("self", runningNodes{running: running}, noSessions{})
+		gone, err := p.isGone(t.Context(), "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !gone {
+			t.Error("a node that does not answer is not gone")
+		}
+
+		running["other"] = true
+		if p.isLost(t.Context(), "other") {
+			t.Error("the node counts as lost after it has started again")
+		}
+	})
 }
