@@ -199,6 +199,30 @@ func (p *peers) isGone(ctx context.Context, node string) (bool, error) {
 	return p.isSilent(ctx, node, p.gone), nil
 }
 
+// goneNodes returns which of the given nodes are gone. It asks all nodes at the same time.
+func (p *peers) goneNodes(ctx context.Context, nodes []string) (map[string]bool, error) {
+	gone := make(map[string]bool)
+	var asking sync.WaitGroup
+	var mu sync.Mutex // guards gone and failed
+	var failed error
+
+	slices.Sort(nodes)
+	for _, node := range slices.Compact(nodes) {
+		if node == p.self || node == "" {
+			continue
+		}
+		asking.Go(func() {
+			isGone, err := p.isGone(ctx, node)
+			mu.Lock()
+			defer mu.Unlock()
+			gone[node] = isGone
+			failed = errors.Join(failed, err)
+		})
+	}
+	asking.Wait()
+	return gone, failed
+}
+
 func (p *peers) ping(ctx context.Context, node string) bool {
 	ctx, cancel := context.WithTimeout(ctx, pingFor)
 	defer cancel()

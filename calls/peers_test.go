@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,7 +118,7 @@ type runningNodes struct {
 
 func (n runningNodes) Ask(ctx context.Context, node, _ string, _, _ any) error {
 	if n.running[node] {
-		return nil
+		return ctx.Err()
 	}
 	<-ctx.Done()
 	return ctx.Err()
@@ -142,4 +143,48 @@ func TestRestartedNode(t *testing.T) {
 			t.Error("the node counts as lost after it has started again")
 		}
 	})
+}
+
+// TestPhonesOfGoneNodes shows that the phones of nodes that are gone do not ring, and that a call waits for
+// all these nodes at the same time, also for those of the routes that may follow.
+func TestPhonesOfGoneNodes(t *testing.T) {
+	routeTo := func(nodes ...string) *route {
+		r := &route{}
+		for _, node := range nodes {
+			r.targets = append(r.targets, target{phones: []Phone{{Socket: Socket{Node: node}}}})
+		}
+		return r
+	}
+	for name, tt := range map[string]struct {
+		running []string
+		want    []string // the nodes whose phones ring
+	}{
+		"two nodes run":     {[]string{"self", "other"}, []string{"self", "other", "other"}},
+		"messages are lost": {nil, []string{"self", "a", "b", "other", "c", "d", "other"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				nodes := runningNodes{running: make(map[string]bool)}
+				for _, node := range tt.running {
+					nodes.running[node] = true
+				}
+				p := planner{calls: New(Config{Node: "self", Nodes: nodes, Sessions: noSessions{}})}
+				r := routeTo("self", "a", "b", "other")
+				r.busy, r.noAnswer = routeTo("c"), routeTo("d", "other")
+
+				ctx, cancel := context.WithTimeout(t.Context(), (pings+1)*pingFor)
+				defer cancel()
+				if err := p.choosePhones(ctx, r); err != nil {
+					t.Fatal(err)
+				}
+				var ringing []string
+				for _, phone := range r.phones() {
+					ringing = append(ringing, phone.Socket.Node)
+				}
+				if !slices.Equal(ringing, tt.want) {
+					t.Errorf("the phones of the nodes %v ring, want %v", ringing, tt.want)
+				}
+			})
+		})
+	}
 }

@@ -11,32 +11,12 @@ type Phone struct {
 	Codecs []string // the codecs that it supports, by their names in SDP
 }
 
-// phonesOf returns the phones that ring for a party. A phone that has registered at a node that is gone
-// cannot ring until it registers again.
+// phonesOf returns the phones that have registered for a party.
 func (c directory) phonesOf(ctx context.Context, projectID string, to Party) ([]Phone, error) {
 	if c.phones == nil || to.owner() == "" {
 		return nil, nil
 	}
-	all, err := c.phones(ctx, projectID, to.owner())
-	if err != nil || c.nodes == nil {
-		return all, err
-	}
-
-	gone := map[string]bool{c.node: false, "": false}
-	var phones []Phone
-	for _, p := range all {
-		node := p.Socket.Node
-		if _, known := gone[node]; !known {
-			gone[node], err = c.peers.isGone(ctx, node)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !gone[node] {
-			phones = append(phones, p)
-		}
-	}
-	return phones, nil
+	return c.phones(ctx, projectID, to.owner())
 }
 
 // phoneCodecs lists the codecs for calls to phones, in order of preference. Until a phone answers,

@@ -69,6 +69,21 @@ func (r *route) phones() (ringing []Phone) {
 	return slices.Concat(ringing, r.busy.phones(), r.noAnswer.phones())
 }
 
+// limitPhones leaves each target of this route, and of all routes that may follow, at most maxDevices
+// phones. It leaves out the phones of the nodes in gone.
+func (r *route) limitPhones(gone map[string]bool) {
+	if r == nil {
+		return
+	}
+	for i, t := range r.targets {
+		isGone := func(p Phone) bool { return gone[p.Socket.Node] }
+		phones := slices.DeleteFunc(slices.Clone(t.phones), isGone)
+		r.targets[i].phones = phones[:min(len(phones), maxDevices)]
+	}
+	r.busy.limitPhones(gone)
+	r.noAnswer.limitPhones(gone)
+}
+
 // isOutside reports whether all targets are called through a gateway.
 func (r *route) isOutside() bool { return r != nil && r.gateway != nil && r.lines() == len(r.targets) }
 
@@ -90,8 +105,39 @@ type planner struct {
 }
 
 // plan returns the route of a call to a party. by is the account that pays if the call leaves
-// through a gateway. before holds the keys of the parties that were planned earlier on this path.
+// through a gateway. before holds the keys of the parties that the call must not be forwarded to.
 func (p *planner) plan(ctx context.Context, to Party, by string, before []string) (*route, error) {
+	r, err := p.planRoute(ctx, to, by, before)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.choosePhones(ctx, r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// choosePhones determines which phones ring. A phone that has registered at a node that is gone cannot
+// ring until it registers again. The nodes of all routes are asked at the same time, because a client waits
+// only a few seconds for its call to begin.
+func (p *planner) choosePhones(ctx context.Context, r *route) error {
+	var nodes []string
+	if p.calls.nodes != nil {
+		for _, phone := range r.phones() {
+			nodes = append(nodes, phone.Socket.Node)
+		}
+	}
+	gone, err := p.calls.peers.goneNodes(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	r.limitPhones(gone)
+	return nil
+}
+
+// planRoute is like plan, but the phones of each target are still all that have registered. before holds
+// the keys of the parties that were planned earlier on this path.
+func (p *planner) planRoute(ctx context.Context, to Party, by string, before []string) (*route, error) {
 	p.planned++
 	before = append(slices.Clone(before), to.key())
 	r := &route{ring: p.calls.limits.Ring, payer: by}
@@ -168,7 +214,7 @@ func (p *planner) forward(ctx context.Context, text, by string, before []string)
 	case slices.Contains(before, to.key()), p.planned >= maxRoutes:
 		reason = reasonForwardLoop
 	default:
-		return p.plan(ctx, to, by, before)
+		return p.planRoute(ctx, to, by, before)
 	}
 	return &route{refusal: reason}, nil
 }
@@ -243,7 +289,7 @@ func (p *planner) add(ctx context.Context, r *route, to Party) error {
 	if err != nil {
 		return err
 	}
-	r.targets = append(r.targets, target{to, phones[:min(len(phones), maxDevices)]})
+	r.targets = append(r.targets, target{to, phones})
 	return nil
 }
 
