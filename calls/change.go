@@ -111,6 +111,9 @@ func (k writer) writeLater(c change) {
 // writeLate writes the changes that could not be written before. The mailbox waits for the database only
 // if the database has just answered a query, and has not been too slow to write changes recently.
 func (k writer) writeLate() error {
+	if k.calls.slowness.isRecent() {
+		return errSlow
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	stored, err := k.calls.store.FindCall(ctx, k.project, k.id)

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -66,4 +67,46 @@ func TestHangingStore(t *testing.T) {
 			t.Errorf("the answers of the members %v were written, want those of %v", written, ids)
 		}
 	})
+}
+
+// A countingStore counts the queries for calls.
+type countingStore struct {
+	Store
+	queries int
+}
+
+func (s *countingStore) FindCall(context.Context, string, string) (Record, error) {
+	s.queries++
+	return Record{}, nil
+}
+
+// A countingRoomStore counts the queries for room sessions.
+type countingRoomStore struct {
+	RoomStore
+	queries int
+}
+
+func (s *countingRoomStore) FindRoom(context.Context, string, string) (RoomSession, error) {
+	s.queries++
+	return RoomSession{}, nil
+}
+
+// TestNoQueryWhileSlow shows that calls and rooms do not query a database that was too slow recently,
+// because they would not write their changes afterwards.
+func TestNoQueryWhileSlow(t *testing.T) {
+	rows, rooms := &countingStore{}, &countingRoomStore{}
+	c := New(Config{Store: rows, Rooms: rooms})
+	c.slowness.note()
+
+	err := writer{newBareCall(c, "1")}.writeLate()
+	if !errors.Is(err, errSlow) {
+		t.Errorf("writing the changes of a call returned %v, want %v", err, errSlow)
+	}
+	err = (&room{mailbox: &mailbox{}, calls: c}).saveAgain()
+	if !errors.Is(err, errSlow) {
+		t.Errorf("writing a room session returned %v, want %v", err, errSlow)
+	}
+	if rows.queries != 0 || rooms.queries != 0 {
+		t.Errorf("%d calls and %d room sessions were queried, want none", rows.queries, rooms.queries)
+	}
 }

@@ -22,6 +22,9 @@ func (r *room) save() {
 // saveAgain writes the session, because it could not be written before. The mailbox waits for the
 // database only if the database has just answered a query, and has not been too slow recently.
 func (r *room) saveAgain() error {
+	if r.calls.slowness.isRecent() {
+		return errSlow
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	_, err := r.calls.rooms.store.FindRoom(ctx, r.session.ProjectID, r.session.ID)
