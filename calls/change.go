@@ -41,21 +41,22 @@ func (c change) recordNow(present Record) Record {
 // has been tried. It may be stored, because the response of the database may have been lost.
 type changes []change
 
-// write writes all changes, and removes those that are written. stored is the present row, and present
-// is the present record.
-func (s *changes) write(ctx context.Context, stored, present Record) error {
+// write writes all changes, and removes those that are stored. It returns how many it wrote. stored is
+// the present row, and present is the present record.
+func (s *changes) write(ctx context.Context, stored, present Record) (written int, err error) {
 	isUnknown := true
 	for len(*s) > 0 {
 		first := (*s)[0]
 		if !isUnknown || !first.isIn(stored) {
 			if err := first.write(ctx, first.recordNow(present)); err != nil {
-				return err
+				return written, err
 			}
+			written++
 		}
 		isUnknown = false
 		*s = (*s)[1:]
 	}
-	return nil
+	return written, nil
 }
 
 // A callEnd is the record of a call that has ended, with the changes that must be written before.
@@ -71,7 +72,7 @@ func (e callEnd) save(ctx context.Context, s Store) error {
 		if err != nil {
 			return err
 		}
-		if err := e.before.write(ctx, stored, e.Record); err != nil {
+		if _, err := e.before.write(ctx, stored, e.Record); err != nil {
 			return err
 		}
 	}
@@ -125,7 +126,9 @@ func (k writer) writeLate() error {
 		if k.state != InCall {
 			return nil // the changes are written with the end of the call
 		}
-		err := k.calls.slowness.try(func(ctx context.Context) error { return k.late.write(ctx, stored, k.record) })
+		err := k.calls.slowness.try(func(ctx context.Context) (int, error) {
+			return k.late.write(ctx, stored, k.record)
+		})
 		if errors.Is(err, ErrTaken) {
 			k.takenOver = true
 		}
@@ -137,8 +140,8 @@ func (k writer) writeLate() error {
 	})
 }
 
-// slowPause is how long mailboxes do not try again to write changes after an attempt has timed out.
-// The database may still answer queries.
+// slowPause is how long mailboxes do not try again to write changes after an attempt has timed out
+// before it wrote a change. The database may still answer queries.
 const slowPause = time.Minute
 
 // errSlow is the error for a change that is not written, because the database was too slow recently.
@@ -152,29 +155,29 @@ type slowness struct {
 	until time.Time // changes are not written before
 }
 
-// try calls write, whose time it limits to saveTimeout. If an attempt has timed out less than slowPause
-// ago, try returns errSlow instead.
-func (s *slowness) try(write func(context.Context) error) error {
+// try calls write, whose time it limits to saveTimeout. write returns how many changes it wrote. If an
+// attempt has timed out less than slowPause ago and wrote no change, try returns errSlow instead.
+func (s *slowness) try(write func(context.Context) (int, error)) error {
 	if s.isRecent() {
 		return errSlow
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	err := write(ctx)
-	if err != nil && ctx.Err() != nil {
+	written, err := write(ctx)
+	if err != nil && ctx.Err() != nil && written == 0 {
 		s.note()
 	}
 	return err
 }
 
-// isRecent reports whether an attempt has timed out less than slowPause ago.
+// isRecent reports whether note was called less than slowPause ago.
 func (s *slowness) isRecent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Now().Before(s.until)
 }
 
-// note notes that an attempt has just timed out.
+// note notes that an attempt has just timed out before it wrote a change.
 func (s *slowness) note() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -110,3 +110,35 @@ func TestNoQueryWhileSlow(t *testing.T) {
 		t.Errorf("%d calls and %d room sessions were queried, want none", rows.queries, rooms.queries)
 	}
 }
+
+// TestSlowChanges shows that a database is not too slow for other calls if it writes some changes of a call
+// in time, but not all.
+func TestSlowChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{Node: "node", Store: &hangingStore{}, Log: slog.New(slog.DiscardHandler)})
+		k := newBareCall(c, "1")
+		slow := change{
+			write: func(ctx context.Context, _ Record) error {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(saveTimeout * 2 / 5): // the clock of synctest
+					return nil
+				}
+			},
+			isIn: func(Record) bool { return false },
+		}
+		k.late = changes{slow, slow, slow}
+
+		err := writer{k}.writeLate()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("writing three changes returned %v, want %v", err, context.DeadlineExceeded)
+		}
+		if len(k.late) != 1 {
+			t.Errorf("%d changes are left, want 1", len(k.late))
+		}
+		if c.slowness.isRecent() {
+			t.Error("the other calls do not write their changes, although the database wrote two changes")
+		}
+	})
+}

@@ -32,7 +32,7 @@ func (r *room) saveAgain() error {
 		return err
 	}
 	_, err = r.do(context.Background(), func() (Reply, error) {
-		err := r.calls.slowness.try(r.write)
+		err := r.calls.slowness.try(func(ctx context.Context) (int, error) { return 0, r.write(ctx) })
 		r.unsaved = err != nil
 		return Reply{}, err
 	})
