@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 // counts the ends that it has written.
 type slowStore struct {
 	Store
+	takes        time.Duration
 	asked, ended int
 }
 
@@ -21,7 +23,7 @@ func (s *slowStore) SaveCall(context.Context, Record) error {
 	if s.asked++; s.asked == 1 {
 		return errors.New("the database is unavailable")
 	}
-	time.Sleep(10 * time.Millisecond) // the clock of synctest
+	time.Sleep(s.takes) // the clock of synctest
 	s.ended++
 	return nil
 }
@@ -30,7 +32,7 @@ func (s *slowStore) SaveCall(context.Context, Record) error {
 // there are many, the first attempt to write one fails, and together they take longer than saveTimeout.
 func TestStopWithManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rows := &slowStore{}
+		rows := &slowStore{takes: 10 * time.Millisecond}
 		c := New(Config{
 			Store:   rows,
 			Rooms:   struct{ RoomStore }{},
@@ -54,5 +56,34 @@ func TestStopWithManyCalls(t *testing.T) {
 		if rows.ended != n {
 			t.Errorf("%d ends were written, want %d", rows.ended, n)
 		}
+	})
+}
+
+// TestStopWithSlowStore shows that Shutdown leaves time to finish recordings, even if the store writes each
+// end just before Shutdown would give up.
+func TestStopWithSlowStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{
+			Store: &slowStore{takes: saveTimeout * 4 / 5},
+			Rooms: struct{ RoomStore }{},
+			Log:   slog.New(slog.DiscardHandler),
+		})
+		for range maxWrites {
+			c.ends.add(callEnd{before: &changes{}})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*saveTimeout)
+		defer cancel()
+		var work sync.WaitGroup
+		work.Go(func() { repeat(ctx, func() { c.useStore(ctx) }) })
+
+		c.Shutdown(ctx)
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the context of the stop ended with %v, want time left", err)
+		}
+		if c.ends.count() == 0 {
+			t.Error("all ends were written, want the store to be too slow")
+		}
+		cancel()
+		work.Wait()
 	})
 }
