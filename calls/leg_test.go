@@ -168,18 +168,21 @@ func TestExpiredToken(t *testing.T) {
 // time, so that they use the same leg at the same time.
 func TestReplaceSocket(t *testing.T) {
 	former, moved, newest := Socket{ID: "former"}, Socket{ID: "moved"}, Socket{ID: "newest"}
-	legs := make([]leg, 100_000)
-	for i := range legs {
-		legs[i].at.Store(former)
-	}
-	var stores, moves atomic.Int64
-	var work sync.WaitGroup
-	work.Go(func() { inStep(&stores, &moves, len(legs), func(i int) { legs[i].at.Store(newest) }) })
-	work.Go(func() { inStep(&moves, &stores, len(legs), func(i int) { legs[i].replaceSocket(former, moved) }) })
-	work.Wait()
-	for i := range legs {
-		if got := legs[i].at.Load().(Socket); got != newest {
-			t.Fatalf("leg %d has the socket %q, want %q", i, got.ID, newest.ID)
+	legs := make([]leg, 1000)
+	for range 100 {
+		for i := range legs {
+			legs[i].at.Store(former)
+		}
+		var stores, moves atomic.Int64
+		var work sync.WaitGroup
+		work.Go(func() { inStep(&stores, &moves, len(legs), func(i int) { legs[i].at.Store(newest) }) })
+		work.Go(func() { inStep(&moves, &stores, len(legs), func(i int) { legs[i].replaceSocket(former, moved) }) })
+		work.Wait()
+
+		for i := range legs {
+			if got := legs[i].at.Load().(Socket); got != newest {
+				t.Fatalf("leg %d has the socket %q, want %q", i, got.ID, newest.ID)
+			}
 		}
 	}
 }
