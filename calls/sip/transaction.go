@@ -339,7 +339,8 @@ func (t *clientTx) tick() {
 		t.end()
 		return
 	}
-	if time.Since(t.since) >= t.lasts() {
+	elapsed := time.Since(t.since)
+	if elapsed >= t.lasts() {
 		t.mu.Unlock()
 		t.end()
 		t.handle(nil)
@@ -355,7 +356,7 @@ func (t *clientTx) tick() {
 	if !t.request.IsInvite() {
 		t.pause = min(t.pause, timerT2)
 	}
-	t.pause = min(t.pause, t.lasts()-time.Since(t.since))
+	t.pause = max(min(t.pause, t.lasts()-elapsed), time.Millisecond) // a pause of 0 could not grow
 	t.timer = t.server.after(t.pause, t.tick)
 }
 
