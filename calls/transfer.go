@@ -310,7 +310,7 @@ func (k transferring) joinTransferred(l *leg) {
 // saveTransfer writes the result of a transfer.
 func (k transferring) saveTransfer(t Transfer) {
 	after := k.record
-	writer{k.call}.write(change{
+	writer(k).write(change{
 		record:  after,
 		failure: "saving the result of a transfer",
 		write:   func(ctx context.Context, r Record) error { return k.calls.store.SaveTransfer(ctx, r, t) },
