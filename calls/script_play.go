@@ -23,8 +23,8 @@ func (s *script) press(digits string) {
 }
 
 // play plays the audio at a URL to the caller, and returns when the audio has ended. If v.Digits is
-// positive, it also reads the digits that the caller presses, and returns when no more digits
-// follow.
+// positive, it also reads the digits that the caller presses, and returns when the caller has pressed the
+// last one.
 func (s *script) play(v Verb) VerbResult {
 	r := VerbResult{Verb: PlayVerb}
 	k := s.call

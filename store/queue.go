@@ -175,7 +175,7 @@ type deadLetters struct {
 
 // requeueSome queues dead deliveries to a receiver again: the first sweepBatch with an id above the given
 // one. A delivery that has died again since is therefore not queued once more. The event of the
-// transaction tells their number. If there are none, the event is dropped.
+// transaction contains the number of queued deliveries. If no delivery was queued, the event is dropped.
 func (q queue) requeueSome(
 	ctx context.Context, t tx, receiverID, after string, now time.Time,
 ) (some deadLetters, err error) {

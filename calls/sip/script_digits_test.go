@@ -70,7 +70,7 @@ func TestScriptDigits(t *testing.T) {
 }
 
 // TestScriptKeepsDigits shows that the next verbs get the digits that alice pressed while no verb
-// gathered them, but no more than 64.
+// gathered them, but at most 64 of them.
 func TestScriptKeepsDigits(t *testing.T) {
 	w, h := newScripted(t, nil,
 		`{"verbs": [{"verb": "answer"}]}`,

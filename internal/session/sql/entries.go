@@ -145,7 +145,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 		// An entry expires at fullExpiry at the latest, unless the clock of the node that wrote it
 		// is ahead. Then it may expire up to maxSkew later, at skewedExpiry. If it expires even
 		// after that, a clock was set back or the rate was changed. The n events are then allowed,
-		// and no more are left.
+		// and the entry expires at fullExpiry.
 		fullExpiry := now + rate.Slack().Microseconds()
 		skewedExpiry := fullExpiry + maxSkew.Microseconds()
 		// If the entry expires at latestExpiry or earlier, n events are available.
