@@ -18,6 +18,10 @@ import (
 // killedCalls is how many calls are being recorded when their process is killed.
 const killedCalls = 20
 
+// packetTime is how much audio a packet contains. A tick that the machine delays or skips leaves no
+// gap in the audio, so the number of ticks determines how long the audio lasts, not the clock.
+const packetTime = 20 * time.Millisecond
+
 // TestMain lets the test binary record calls in a separate process, which the test kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("SELVAGE_TEST_SPOOLS"); dir != "" {
@@ -28,7 +32,8 @@ func TestMain(m *testing.M) {
 
 // recordUntilKilled reads the Sids of announced recordings from stdin, and records their calls
 // until it is killed. Once three seconds have passed and at most the last second is not on disk, it
-// prints at each tick how much is on disk. After 30 seconds it prints even if the disk is slower.
+// prints at each tick how much audio is on disk. After 30 seconds it prints even if the disk is
+// slower.
 func recordUntilKilled(dir, project string) {
 	s, err := Open(Config{Dir: dir})
 	if err != nil {
@@ -44,9 +49,8 @@ func recordUntilKilled(dir, project string) {
 	}
 
 	began := time.Now()
-	type tick struct{ arrived, passed time.Time } // when packets arrived, and when all taps had them
-	var ticks []tick
-	ticker := time.NewTicker(20 * time.Millisecond)
+	var passed []time.Time // when all taps had the packets of each tick
+	ticker := time.NewTicker(packetTime)
 	for i := 0; ; i++ {
 		now := <-ticker.C
 		for _, r := range open {
@@ -59,7 +63,7 @@ func recordUntilKilled(dir, project string) {
 			}
 		}
 
-		ticks = append(ticks, tick{arrived: now, passed: time.Now()})
+		passed = append(passed, time.Now())
 		lag, lasted := s.Stats().Lag, time.Since(began)
 		tooEarly := lasted < 3*time.Second
 		tooSlow := lag > time.Second && lasted < 30*time.Second
@@ -68,11 +72,9 @@ func recordUntilKilled(dir, project string) {
 		}
 
 		onDisk := time.Now().Add(-lag)
-		written, _ := slices.BinarySearchFunc(ticks, onDisk, func(t tick, end time.Time) int {
-			return t.passed.Compare(end)
-		})
+		written, _ := slices.BinarySearchFunc(passed, onDisk, time.Time.Compare)
 		if written > 0 {
-			fmt.Println(ticks[written-1].arrived.Sub(began))
+			fmt.Println(time.Duration(written) * packetTime)
 		}
 	}
 }
