@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A backend is the PostgreSQL and the Redis of a measured server. They run on the load's core.
+// A backend is the PostgreSQL and the Redis of a measured server. They run on the same core as the
+// load.
 type backend struct {
 	postgres *servers.PostgresServer
 	redis    *servers.RedisServer
@@ -30,13 +31,14 @@ func (b *backend) env() []string {
 // A spending is the cost of one operation, or the counters from which the cost is computed.
 type spending struct {
 	node, postgres, redis, load time.Duration // CPU time; load is the benchmark's own
-	commits, walBytes           float64       // counters of PostgreSQL; transactions that only read are not counted
-	commands                    float64       // number of Redis commands
-	auditBytes, tableBytes      float64       // growth of tables in bytes; the audit trail is counted separately
+	// Counters of PostgreSQL; commits do not include transactions that only read.
+	commits, walBytes      float64
+	commands               float64 // number of Redis commands
+	auditBytes, tableBytes float64 // growth of tables in bytes; the audit trail is counted separately
 }
 
-// spent returns the current counters. Reading them has a small cost, which counts as a cost of the
-// operations.
+// spent returns the current counters. Reading them has a small cost, which is included in the cost
+// of the operations.
 func (b *backend) spent(p *harness.Program, node, load int) spending {
 	const query = "SELECT pg_snapshot_xmax(pg_current_snapshot()), pg_current_wal_lsn() - '0/0'"
 	fields := strings.Split(b.postgres.SQL(p, query), "|")
@@ -54,7 +56,7 @@ func (b *backend) spent(p *harness.Program, node, load int) spending {
 	}
 }
 
-// minus returns the difference of all counters.
+// minus returns s - o.
 func (s spending) minus(o spending) spending { return s.plus(o, -1) }
 
 // times returns s multiplied by a factor.
@@ -88,14 +90,14 @@ FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`), "
 // redisBytes returns the memory that Redis has allocated.
 func (b *backend) redisBytes(p *harness.Program) float64 { return b.redisCounter(p, "used_memory") }
 
-// redisCounter returns a figure that the command INFO prints.
+// redisCounter returns a figure from the output of the command INFO.
 func (b *backend) redisCounter(p *harness.Program, name string) float64 {
 	for line := range strings.Lines(b.redis.CLI(p, "INFO")) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
 			return number(p, value)
 		}
 	}
-	p.Fatalf("Redis has no figure %s", name)
+	p.Fatalf("INFO does not contain %s", name)
 	return 0
 }
 

@@ -17,17 +17,17 @@ import (
 // manyCalls is the number of calls between two parties that one core should be able to carry.
 const manyCalls = 200
 
-// A talk holds the cost of many simultaneous calls. Times are in milliseconds.
+// A talk is a measurement of many simultaneous calls. Times are in milliseconds.
 type talk struct {
 	Calls    int     `json:"calls"`
 	Setup    float64 `json:"setup_ms"` // CPU time of the server for a leg, until it has its keys
-	KiB      float64 `json:"kib"`      // memory for a leg
+	KiB      float64 `json:"kib"`      // memory of the server for a leg
 	StartP50 float64 `json:"start_p50_ms"`
-	StartMax float64 `json:"start_max_ms"` // maximum over all calls, until sound can pass both ways
+	StartMax float64 `json:"start_max_ms"` // the longest time until sound could pass both ways
 	Flows    []flow  `json:"flows"`
 }
 
-// A flow holds measurements of the packets of some of the calls.
+// A flow is a measurement of the packets of all calls, or of some of them.
 type flow struct {
 	Legs   int     `json:"legs"`
 	Sent   int64   `json:"sent"`
@@ -55,7 +55,7 @@ func (s *side) hear(payload []byte) {
 	s.delays = append(s.delays, took)
 }
 
-// epoch is the reference for the times in packets.
+// epoch is the time from which the times in packets are counted.
 var epoch = time.Now()
 
 // talking sets up many calls on a separate server. It sends audio through half of them, and then
@@ -65,7 +65,7 @@ func talking(p *harness.Program, s settings, prefix []string) *talk {
 	if !s.only.MatchString(name) {
 		return nil
 	}
-	p.Logf("%s, %d", name, manyCalls)
+	p.Logf("%d %s", manyCalls, name)
 	server := harness.StartConfig(p, harness.Config{Prefix: prefix, Env: []string{procs}})
 	project := server.NewProject(p)
 	people := make([]*phone.Phone, 2*manyCalls)
@@ -147,8 +147,8 @@ func measureFlow(p *harness.Program, s settings, pid int, sides []*side) flow {
 // drain is how long to wait for packets in transit.
 const drain = 500 * time.Millisecond
 
-// speakAll sends packets as large as those of Opus from each side, evenly spread over length. It
-// returns the number of packets.
+// speakAll sends packets as large as those of Opus from each side, evenly spread over the time
+// length. It returns the number of packets.
 func speakAll(sides []*side, length time.Duration) (sent int64) {
 	const size = 80
 	rate := int64(len(sides) * phone.PerSecond)
@@ -166,10 +166,12 @@ func speakAll(sides []*side, length time.Duration) (sent int64) {
 
 // print prints the measurements of calls.
 func (t *talk) print(w io.Writer) {
-	fmt.Fprintf(w, "\n%d calls between two: %.2f CPU ms and %.0f KiB for a leg, %.0f ms to start (at most %.0f)\n",
+	fmt.Fprintf(w, "\n%d calls between two parties: %.2f CPU ms and %.0f KiB for a leg, "+
+		"%.0f ms to start (at most %.0f)\n",
 		t.Calls, t.Setup, t.KiB, t.StartP50, t.StartMax)
 	for _, f := range t.Flows {
-		fmt.Fprintf(w, "%d legs that send: %.0f %% of a core, %d of %d packets lost, delay p50 %.2f ms, p99 %.2f ms\n",
+		fmt.Fprintf(w, "%d legs that send audio: %.0f %% of a core, "+
+			"%d of %d packets lost, delay p50 %.2f ms, p99 %.2f ms\n",
 			f.Legs, 100*f.OfCore, f.Lost, f.Sent, f.P50, f.P99)
 	}
 }

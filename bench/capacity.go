@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// dailyUse maps each operation that is measured for scale to the number of times a day that an
-// active subscriber causes it. An app that is open for eight hours refreshes a JWT every fifteen
-// minutes.
+// dailyUse is how often an active subscriber causes an operation in a day. The refreshes are those
+// of an app that is open for eight hours and refreshes a JWT every fifteen minutes.
 var dailyUse = map[string]float64{
 	"password login (3 requests)": 0.2,
 	"code flow, no password":      1,
@@ -38,7 +37,7 @@ type need struct {
 	perSecond                      float64 // operations per second
 	nodeLoad, databaseLoad, redis  float64 // number of busy cores
 	commits, walBytes, commands    float64 // per second
-	tableBytes, auditBytes, logins float64 // logins are bytes in Redis
+	tableBytes, auditBytes, logins float64 // bytes in tables, in the audit trail, and in Redis for logins
 }
 
 // needs returns the requirements of an installation with this many subscribers.
@@ -70,8 +69,8 @@ func needs(subscribers float64, costs []cost, g growth) need {
 // pendingLogin is how long Redis keeps an unfinished login.
 const pendingLogin = 30 * time.Minute
 
-// cells returns the number of installations into which the subscribers must be divided, so that a
-// single PostgreSQL primary is enough for each.
+// cells returns how many cells are needed. A cell is an installation for a part of the subscribers,
+// so that a single PostgreSQL primary is enough for it.
 func (n need) cells() int { return int(math.Ceil(n.databaseLoad / (primaryCores * targetLoad))) }
 
 // nodes returns the number of nodes in a cell: enough for its load, and one more that may fail.
@@ -103,7 +102,7 @@ func printSizes(out io.Writer, costs []cost, g growth) {
 	printFailure(out, costs)
 }
 
-// printFailure simulates code flows in a cell of three nodes, before and after it loses one.
+// printFailure simulates code flows in a cell of three nodes, before and after one node fails.
 func printFailure(out io.Writer, costs []cost) {
 	for _, c := range costs {
 		if c.name != "code flow, no password" {

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// serveFloor runs the cheapest server that net/http allows, and prints its address.
+// serveFloor runs the cheapest server that net/http allows, the floor, and prints its address.
 func serveFloor() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -35,7 +35,8 @@ func codeOf(a answer, f *harness.Flow) (string, error) {
 	q := redirect.Query()
 	code, state := q.Get("code"), q.Get("state")
 	if code == "" || state != f.Query.Get("state") {
-		return "", fmt.Errorf("authorize answered %d to %q", a.status, redirect)
+		return "", fmt.Errorf("the authorization endpoint returned %d and redirected to %q", a.status,
+			redirect)
 	}
 	return code, nil
 }
@@ -52,7 +53,7 @@ func (w *world) redeem(c *wire, f *harness.Flow, code string) error {
 }
 
 // refreshChain returns a task that redeems a refresh token. Each repetition redeems the token that
-// the previous one returned. The first token comes from an authorization flow of its own.
+// the previous repetition returned. The first token comes from an authorization flow of its own.
 func (w *world) refreshChain(p *harness.Program) task {
 	f := w.login.NewFlow(loginScope)
 	code, err := f.QuickCode(harness.Header("Cookie", w.cookies))
@@ -103,7 +104,8 @@ func (w *world) passwordLogin() task {
 		page, cookie := a.header("Location"), cookiesOf(a)
 		login, err := url.Parse(page)
 		if err != nil || login.Path != "/login" {
-			return fmt.Errorf("authorize answered %d to %q, want the login page", a.status, page)
+			return fmt.Errorf("the authorization endpoint returned %d and redirected to %q, want a login page",
+				a.status, page)
 		}
 
 		shown, err := c.do(w.get(page, cookie))

@@ -19,9 +19,10 @@ type work struct {
 	signatures, verifications, hashes float64
 }
 
-// A machine holds the cost of these steps in milliseconds of CPU time.
+// A machine holds the cost of the steps in [work] on a machine, in milliseconds of CPU time.
 type machine struct {
-	Floor        float64 `json:"floor_ms"`                  // net/http request that gets the response "hello"
+	// A net/http request that gets the response "hello".
+	Floor        float64 `json:"floor_ms"`
 	Signature    float64 `json:"signature_ms,omitempty"`    // ES256
 	Verification float64 `json:"verification_ms,omitempty"` // ES256
 	Hash         float64 `json:"hash_ms,omitempty"`         // argon2id, 19 MiB, two passes
@@ -30,19 +31,19 @@ type machine struct {
 // reference is the machine on which the goals were set.
 var reference = machine{Floor: 0.012, Signature: 0.022, Verification: 0.047, Hash: 17.7}
 
-// of returns the cost of the work.
+// of returns the cost of n on the machine.
 func (m machine) of(n work) float64 {
 	return n.signatures*m.Signature + n.verifications*m.Verification + n.hashes*m.Hash
 }
 
-// there converts a time measured on this machine to the time expected on the reference machine. The
-// cost of signatures and hashes is replaced by their cost on the reference machine. The rest is
-// scaled by the ratio of the two machines' floors.
+// there converts a time measured on m to the time expected on the reference machine. It replaces
+// the cost of the expensive steps by their cost on the reference machine, and scales the rest by
+// the ratio of the two machines' floors.
 func (m machine) there(ms float64, n work) float64 {
 	return reference.of(n) + (ms-m.of(n))/m.Floor*reference.Floor
 }
 
-// These are the paths of the bare server. For each path except pathHello, it does expensive work.
+// These are the paths of the bare server. It does expensive work for each path except pathHello.
 const (
 	pathHello  = "/"
 	pathSign   = "/sign"
@@ -50,7 +51,7 @@ const (
 	pathHash   = "/hash"
 )
 
-// bareHandler returns a handler that does the work for the requested path and responds with
+// bareHandler returns a handler that does the work of the requested path, and responds with
 // "hello".
 func bareHandler() http.Handler {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -82,7 +83,7 @@ func bareHandler() http.Handler {
 	return mux
 }
 
-// addMachine measures the floor by itself and with each of the expensive steps.
+// addMachine measures the floor alone, and the floor with each of the expensive steps.
 func (r *report) addMachine(p *harness.Program, s settings) {
 	m := reference
 	for _, row := range []struct {

@@ -87,7 +87,7 @@ func main() {
 		return
 	}
 	if *peers {
-		besidePeers(p, s, pinned, os.Stdout)
+		compareWithPeers(p, s, pinned, os.Stdout)
 		return
 	}
 
@@ -167,7 +167,7 @@ func run(p *harness.Program, s settings, pinned bool) report {
 	r.Crowd = sockets(p, s, serverPrefix(pinned))
 	r.Burst = uploadsAtOnce(p, s, serverPrefix(pinned))
 	r.Talk = talking(p, s, serverPrefix(pinned))
-	r.Room = conferring(p, s, serverPrefix(pinned))
+	r.Room = measureRoom(p, s, serverPrefix(pinned))
 	harness.Sweep()
 	return r
 }

@@ -35,7 +35,7 @@ func once(request []byte, status int, parts ...string) task {
 	}
 }
 
-// A sample is one measurement.
+// A sample is the result of one measurement.
 type sample struct {
 	rate     float64 // operations per second
 	cpu      float64 // milliseconds per operation
@@ -45,8 +45,8 @@ type sample struct {
 // warmUp is how long the load runs before each measurement.
 const warmUp = 300 * time.Millisecond
 
-// measure runs an operation for length. If gate is not nil, measure calls it before each
-// repetition. The run ends when gate returns false.
+// measure repeats an operation for the given time. If gate is not nil, measure calls it before each
+// repetition, and stops when it returns false.
 func measure(p *harness.Program, op operation, pid int, length time.Duration, gate func() bool) sample {
 	var (
 		tasks = make([]task, op.connections)
@@ -72,7 +72,7 @@ func measure(p *harness.Program, op operation, pid int, length time.Duration, ga
 	slices.Sort(took)
 	n := len(took)
 	if n == 0 {
-		p.Fatalf("%s: nothing was done in %v", op.name, length)
+		p.Fatalf("%s: not one operation ended in %v", op.name, length)
 	}
 
 	return sample{
@@ -85,7 +85,7 @@ func measure(p *harness.Program, op operation, pid int, length time.Duration, ga
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// load runs the tasks, each on its own wire, and returns how long each repetition took. A wrong
+// load repeats each task on its own wire, and returns how long each repetition took. A wrong
 // response ends the benchmark.
 func load(
 	p *harness.Program, op operation, tasks []task, wires []*wire, length time.Duration, gate func() bool,
@@ -121,10 +121,9 @@ func load(
 	return slices.Concat(took...)
 }
 
-// measurePaced measures latencies at a fixed rate. As in an open loop, a slow response does not
-// delay later requests.
+// measurePaced measures latencies at a fixed rate. A slow response does not delay later requests.
 func measurePaced(p *harness.Program, op operation, pid int, length time.Duration) sample {
-	due := make(chan struct{}, op.pace) // up to one second of requests may wait
+	due := make(chan struct{}, op.pace) // the requests of up to one second may wait
 
 	stop := make(chan struct{})
 	go func() {
@@ -153,7 +152,7 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 	s := measure(p, op, pid, length, func() bool { _, ok := <-due; return ok })
 
 	if s.rate < 0.9*float64(op.pace) {
-		p.Logf("%s: reached %.0f of %d a second", op.name, s.rate, op.pace)
+		p.Logf("%s: reached only %.0f of %d operations per second", op.name, s.rate, op.pace)
 	}
 	return s
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// nginxConfig serves one directory with one process. tcp_nopush is off, which is faster for ranges
-// on loopback.
+// nginxConfig makes nginx serve one directory with one process. Without tcp_nopush, nginx serves
+// ranges on loopback faster.
 const nginxConfig = `
 daemon off;
 master_process off;
@@ -30,8 +30,8 @@ http {
 }
 `
 
-// rivals holds operations that are measured on another server. The key is the name of the same
-// operation on selvage.
+// rivals holds the operations that are measured on another server, keyed by the name of the
+// corresponding operation on selvage.
 type rivals struct {
 	operations map[string]operation
 	pid        int
@@ -48,9 +48,12 @@ func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r r
 
 	dir, address := p.TempDir(), freeAddress(p)
 	config := filepath.Join(dir, "nginx.conf")
-	for file, text := range map[string][]byte{config: fmt.Appendf(nil, nginxConfig, address),
-		filepath.Join(dir, "speech.wav"): w.speech} {
-		if err := os.WriteFile(file, text, 0o644); err != nil {
+	files := map[string][]byte{
+		config:                           fmt.Appendf(nil, nginxConfig, address),
+		filepath.Join(dir, "speech.wav"): w.speech,
+	}
+	for file, content := range files {
+		if err := os.WriteFile(file, content, 0o644); err != nil {
 			p.Fatalf("%v", err)
 		}
 	}

@@ -121,8 +121,7 @@ func (w *world) operations(p *harness.Program) []operation {
 	return append(ops, w.mediaOperations(at, w.media, recording)...)
 }
 
-// The name of a media operation consists of the name of a server and the part of the file that is
-// read.
+// The name of a media operation consists of the name of a server and of what is read.
 const (
 	recording   = "recording" // selvage
 	nginxServer = "nginx"
@@ -133,7 +132,8 @@ const (
 	wholeFile  = ", whole (9.6 MB)"
 )
 
-// mediaOperations returns the operations on a recording of ten minutes, for any server.
+// mediaOperations returns the operations on a ten-minute recording at path, on the server at
+// address. who names the server in the results.
 func (w *world) mediaOperations(address, path, who string) []operation {
 	part := func(from, length int) func(int) task {
 		request := w.get(path, fmt.Sprintf("Range: bytes=%d-%d", from, from+length-1))
@@ -200,13 +200,14 @@ func basic(id, secret string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
 }
 
-// bytesOf returns a task that sends request. It checks the length and the beginning of the response
-// body, which should be want.
+// bytesOf returns a task that sends request. The response body must be want: the task checks its
+// length and its beginning.
 func bytesOf(request []byte, status int, want []byte) task {
 	return func(c *wire) error {
 		a, err := c.do(request)
 		if err == nil && (a.length != int64(len(want)) || !bytes.HasPrefix(want, a.body)) {
-			err = fmt.Errorf("the body of %d bytes differs from the %d bytes wanted", a.length, len(want))
+			err = fmt.Errorf("the body has %d bytes that differ from the %d bytes wanted", a.length,
+				len(want))
 		}
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ type peer struct {
 	operations []operation
 }
 
-// startPeers starts the other providers. `make bench-peers` installs them.
+// startPeers starts the other providers, which `make bench-peers` installs.
 func startPeers(p *harness.Program, pinned bool) []peer {
 	zitadel := provider{
 		authorize:  "/auth",
@@ -69,10 +69,10 @@ func (v provider) start(p *harness.Program, name string, pinned bool, command ..
 	return peer{name: name, pid: cmd.Process.Pid, operations: v.measured(p)}
 }
 
-// besidePeers measures selvage and the other providers alternately. For each operation, it prints the
-// median CPU times of selvage and of each peer. It also prints the median, the minimum and the maximum
-// of the ratios of the pairs (selvage's time divided by the peer's).
-func besidePeers(p *harness.Program, s settings, pinned bool, out io.Writer) {
+// compareWithPeers measures selvage and the other providers alternately. For each operation, it prints
+// the median CPU times of selvage and of each peer. It also divides selvage's time by the peer's in
+// each pair of measurements, and prints the median, the minimum and the maximum of these ratios.
+func compareWithPeers(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	ours, peers := newWorld(p, pinned, ""), startPeers(p, pinned)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "operation\tc\tselvage, CPU ms\t")
@@ -114,7 +114,7 @@ func rivalsOf(op operation, peers []peer) (rivals []rival) {
 	return rivals
 }
 
-// compareWith measures an operation at selvage and its rivals, and returns its row of the table.
+// compareWith measures an operation on selvage and on its rivals, and returns a row of the table.
 func compareWith(p *harness.Program, s settings, op operation, pid int, rivals []rival) string {
 	var ours []sample
 	theirs, ratios := make([][]sample, len(rivals)), make([][]float64, len(rivals))

@@ -12,16 +12,15 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// clockTick is the unit of times in /proc. Its frequency, USER_HZ, is 100 everywhere.
+// clockTick is the unit of times in /proc: on all platforms, USER_HZ is 100 per second.
 const clockTick = 10 * time.Millisecond
 
-// cpu returns the CPU time of a process and its descendants, including descendants that were
-// reaped.
+// cpu returns the CPU time of a process and its descendants, including descendants that have ended.
 func cpu(p *harness.Program, pid int) time.Duration {
 	var ticks int64
 	for _, one := range harness.Family(pid) {
 		fields := harness.Stat(one)
-		const utime, count = 11, 4 // fields of user and system time, followed by those of reaped children
+		const utime, count = 11, 4 // user and system time of the process, and of its reaped children
 		if len(fields) < utime+count {
 			if one != pid {
 				continue // the descendant has ended
@@ -46,7 +45,7 @@ func residentMiB(p *harness.Program, pid int) float64 { return memoryMiB(p, pid,
 // anonymousMiB returns the resident memory of a process, without files such as its binary.
 func anonymousMiB(p *harness.Program, pid int) float64 { return memoryMiB(p, pid, "RssAnon:") }
 
-// memoryMiB returns a size in the status of a process.
+// memoryMiB returns the size in a field of a process's status.
 func memoryMiB(p *harness.Program, pid int, field string) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

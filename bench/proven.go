@@ -50,14 +50,14 @@ func (w *world) newBank(p *harness.Program) bank {
 	return bank{Client: c, signer: signer, holder: harness.NewHolder(p, w.Issuer())}
 }
 
-// prove returns the header with a DPoP proof.
-func (b bank) prove(method, path, token string) string {
+// proofHeader returns the header with a DPoP proof.
+func (b bank) proofHeader(method, path, token string) string {
 	req := http.Request{Header: http.Header{}}
 	b.holder.Proof(method, path, token, "")(&req)
 	return "DPoP: " + req.Header.Get("DPoP")
 }
 
-// send posts a form with a proof and an assertion.
+// send posts a form with a DPoP proof and a client assertion.
 func (w *world) send(c *wire, b bank, path string, v url.Values) (answer, error) {
 	now := time.Now().Unix()
 	claims, err := json.Marshal(map[string]any{
@@ -85,21 +85,21 @@ func (w *world) send(c *wire, b bank, path string, v url.Values) (answer, error)
 	v.Set("client_id", b.ID)
 	v.Set("client_assertion", assertion)
 	v.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-	return c.do(w.post(path, form, v.Encode(), b.prove("POST", path, "")))
+	return c.do(w.post(path, form, v.Encode(), b.proofHeader("POST", path, "")))
 }
 
 // provenFlow returns a task that runs a complete FAPI 2.0 flow with DPoP in a signed-in browser.
-// The flow takes three requests: to push the authorization request, to get the code and to redeem
-// it.
+// The flow takes three requests: one pushes the authorization request, one gets the code, and one
+// redeems it.
 func (w *world) provenFlow(b bank) task {
 	return func(c *wire) error {
-		_, err := w.prove(c, b)
+		_, err := w.runFlow(c, b)
 		return err
 	}
 }
 
-// prove runs a flow, and returns its tokens.
-func (w *world) prove(c *wire, b bank) (tokens harness.Tokens, err error) {
+// runFlow runs a FAPI 2.0 flow, and returns its tokens.
+func (w *world) runFlow(c *wire, b bank) (tokens harness.Tokens, err error) {
 	f := b.NewFlow(loginScope)
 	a, err := w.send(c, b, "/oauth/par", f.Query)
 	if err != nil {
@@ -134,13 +134,13 @@ func (w *world) prove(c *wire, b bank) (tokens harness.Tokens, err error) {
 	return tokens, json.Unmarshal(a.body, &tokens)
 }
 
-// provenUserinfo returns a task that calls the userinfo endpoint with a DPoP-bound token and a new
-// proof.
+// provenUserinfo returns a task that calls the userinfo endpoint with a DPoP-bound token. Each call
+// has a new proof.
 func (w *world) provenUserinfo(b bank) task {
 	var token string
 	return func(c *wire) error {
 		if token == "" {
-			tokens, err := w.prove(c, b)
+			tokens, err := w.runFlow(c, b)
 			if err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func (w *world) provenUserinfo(b bank) task {
 		}
 
 		const path = "/oauth/userinfo"
-		a, err := c.do(w.get(path, "Authorization: DPoP "+token, b.prove("GET", path, token)))
+		a, err := c.do(w.get(path, "Authorization: DPoP "+token, b.proofHeader("GET", path, token)))
 		if err != nil {
 			return err
 		}

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// A cluster describes the stations through which an operation passes: first a node, then the
-// database with its disk, then the node again.
+// A cluster describes the servers that an operation passes through: first a node, then the database
+// with its disk, then the node again.
 type cluster struct {
 	nodes, cores int // number of nodes, and cores of each node
 	database     int // cores of the database; Redis and a load generator may share them
 	flush        time.Duration
 }
 
-// A visit is the service that one operation needs from the stations.
+// A visit is the work that one operation causes on the servers of a cluster.
 type visit struct {
 	node, database time.Duration // CPU times
 	pause          time.Duration // waiting time that does not depend on other operations
-	commits        bool          // whether it waits for a flush of the disk
+	commits        bool          // the operation waits for a flush of the disk
 }
 
 // simulate returns the durations of operations that arrive at the given times. cost returns the
-// service times of one operation. A proxy sends the operations to the nodes in turn. Each core
-// works on one operation until it is done, in the order of arrival. A flush of the disk serves all
-// operations that are waiting when it begins, like PostgreSQL's group commit.
+// work of one operation. A proxy sends the operations to the nodes in turn. Each core works on one
+// operation until it is done, in the order of arrival. A flush of the disk serves all operations
+// that are waiting when it begins, like PostgreSQL's group commit.
 func simulate(c cluster, arrivals []time.Duration, cost func() visit) []time.Duration {
 	s := &simulation{}
 	database := &station{cores: c.database}
@@ -69,7 +69,7 @@ type event struct {
 	do     func()
 }
 
-// schedule makes the simulation run do at a time.
+// schedule makes the simulation run do at the time t.
 func (s *simulation) schedule(t time.Duration, do func()) {
 	s.serial++
 	heap.Push(&s.events, event{time: t, serial: s.serial, do: do})
@@ -106,7 +106,7 @@ type station struct {
 	queue       []func()
 }
 
-// serve runs done after a core has worked for d.
+// serve makes a core work for the time d, when one is free, and then runs done.
 func (st *station) serve(s *simulation, d time.Duration, done func()) {
 	work := func() {
 		s.schedule(s.now+d, func() {
@@ -140,7 +140,7 @@ type groupCommit struct {
 	waiting []func()
 }
 
-// wait runs done after the end of a flush that begins after the call.
+// wait runs done after the end of the next flush that begins.
 func (g *groupCommit) wait(s *simulation, done func()) {
 	g.waiting = append(g.waiting, done)
 	if !g.busy {
@@ -148,7 +148,8 @@ func (g *groupCommit) wait(s *simulation, done func()) {
 	}
 }
 
-// begin flushes the waiting transactions, if there are any, and then those that arrive meanwhile.
+// begin flushes the waiting transactions, if there are any, and then the transactions that have
+// arrived meanwhile.
 func (g *groupCommit) begin(s *simulation) {
 	served := g.waiting
 	g.waiting = nil
@@ -164,8 +165,8 @@ func (g *groupCommit) begin(s *simulation) {
 	})
 }
 
-// poisson returns the times of independent arrivals before length. On average there are rate of
-// them per second.
+// poisson returns the times of independent arrivals before the time length, with an average of rate
+// arrivals per second.
 func poisson(r *rand.Rand, rate float64, length time.Duration) (arrivals []time.Duration) {
 	seconds := 0.0
 	for {

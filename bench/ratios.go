@@ -6,25 +6,25 @@ import (
 	"text/tabwriter"
 )
 
-// A comparison has a goal for one of our measurements, relative to a measurement of another program
-// in the same run. Its result is a ratio.
+// A comparison divides one of our measurements by a measurement of another program in the same run,
+// and has a goal for this ratio.
 type comparison struct {
 	name string
 
-	// These are the names of the two measurements. They consist of the constants that name the
-	// measured operations, so that a renamed operation keeps its goal.
+	// These are the names of the two measurements. They are made of the same constants as the names
+	// of the operations, so that a renamed operation keeps its goal.
 	ours   string
 	theirs string
 
 	of     func(row) float64 // returns the figure to compare
 	goal   float64
-	atMost bool // whether the goal is an upper bound; otherwise, it is a lower bound
+	atMost bool // the goal is an upper bound; otherwise, it is a lower bound
 }
 
-// throughput returns the rate of a measurement, of which more is better.
+// throughput returns the rate of a measurement. More is better.
 func throughput(r row) float64 { return r.Rate }
 
-// cpuTime returns the CPU time of a measurement, of which less is better.
+// cpuTime returns the CPU time of a measurement. Less is better.
 func cpuTime(r row) float64 { return r.CPU }
 
 // comparisons lists the comparisons of recordings.
@@ -81,7 +81,7 @@ type ratio struct {
 	Name   string  `json:"name"`
 	Value  float64 `json:"value"` // our figure divided by the other program's
 	Goal   float64 `json:"goal"`
-	AtMost bool    `json:"at_most"` // whether the goal is an upper bound
+	AtMost bool    `json:"at_most"` // the goal is an upper bound
 }
 
 // met reports whether the goal is met.
@@ -93,7 +93,7 @@ func (r ratio) met() bool {
 }
 
 // compare adds the ratios to the report. It skips a comparison if one of its measurements is
-// missing, because it was not selected or the other program is not installed.
+// missing, because an operation was not selected or a program is not installed.
 func (r *report) compare() {
 	for _, c := range comparisons {
 		ours, haveOurs := r.measurement(c.ours)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// floorName is the name of the operation to which all others are compared.
+// floorName is the name of the operation that all others are compared with.
 const floorName = "net/http hello (the floor)"
 
 // A report holds the results of a run.
@@ -37,7 +37,7 @@ type row struct {
 	Name        string  `json:"name"`
 	Connections int     `json:"connections"`
 	CPU         float64 `json:"cpu_ms"`
-	Machine     machine `json:"machine"`           // speed of the machine during the measurement
+	Machine     machine `json:"machine"`           // how fast the machine was during the measurement
 	Floors      float64 `json:"floors"`            // CPU time as a multiple of the floor
 	There       float64 `json:"there_ms"`          // CPU time on the reference machine
 	Goal        float64 `json:"goal_ms,omitempty"` // goal on the reference machine
@@ -51,7 +51,7 @@ func newReport(pinned bool, bare bareServer) report {
 	return report{Go: runtime.Version(), Pinned: pinned, bare: bare}
 }
 
-// add measures an operation and the machine in turn, and records the results.
+// add measures an operation and the speed of the machine alternately, and records the results.
 func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 	p.Logf("%s", op.title())
 	var samples []sample
@@ -84,7 +84,7 @@ func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 
 // print prints the tables of the report.
 func (r *report) print(w io.Writer) {
-	fmt.Fprintf(w, "%s, server and load each on a core of its own: %v\n", r.Go, r.Pinned)
+	fmt.Fprintf(w, "%s, server and load each pinned to a core: %v\n", r.Go, r.Pinned)
 	fmt.Fprintf(w,
 		"start to first answer %.0f ms, resident %.0f MiB idle and %.0f MiB at the end, binary %.1f MB\n\n",
 		r.Start, r.IdleMiB, r.BusyMiB, r.BinaryMB)

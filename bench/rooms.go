@@ -13,29 +13,29 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// roomMembers is the number of members of the measured room. It is also the goal for the number of
-// members per core (docs/performance.md).
+// roomMembers is the number of members of the measured room. The goal for members per core is the
+// same number (docs/performance.md).
 const roomMembers = 150
 
-// A conference holds the cost of a room in which everybody sends G.722.
+// A conference is the result of measuring a room in which everybody sends G.722.
 type conference struct {
 	Members int       `json:"members"`
 	Flows   []hearing `json:"flows"`
 }
 
-// A hearing holds measurements of a room while some of its members speak and the others send
-// silence.
+// A hearing is the result of one measurement, in which some of the members speak and the others
+// send silence.
 type hearing struct {
 	Speaking int     `json:"speaking"`
 	Sent     int64   `json:"sent"`
-	Heard    int64   `json:"heard"`  // total packets received by all members
-	OfCore   float64 `json:"of_cpu"` // fraction of a core
+	Heard    int64   `json:"heard"`  // packets that all members together received
+	OfCore   float64 `json:"of_cpu"` // CPU time divided by elapsed time
 }
 
-// conferring connects roomMembers light phones to a room of a separate server. It measures the room
-// with one speaker in ten, and then with all speaking. It returns nil if s does not select this
-// measurement.
-func conferring(p *harness.Program, s settings, prefix []string) *conference {
+// measureRoom connects roomMembers light phones to a room of a separate server. It measures the
+// room while one member in ten speaks, and then while all speak. It returns nil if s does not
+// select this measurement.
+func measureRoom(p *harness.Program, s settings, prefix []string) *conference {
 	const name = "rooms"
 	if !s.only.MatchString(name) {
 		return nil
@@ -58,7 +58,7 @@ func conferring(p *harness.Program, s settings, prefix []string) *conference {
 
 	c := &conference{Members: roomMembers}
 	for _, speaking := range []int{roomMembers / 10, roomMembers} {
-		confer(p, members, speaking, 2*time.Second) // warms up
+		confer(p, members, speaking, 2*time.Second) // to warm up
 		heard.Store(0)
 		before, began := cpu(p, server.PID()), time.Now()
 		h := hearing{Speaking: speaking, Sent: confer(p, members, speaking, 4*s.length)}
@@ -69,8 +69,8 @@ func conferring(p *harness.Program, s settings, prefix []string) *conference {
 	return c
 }
 
-// confer makes members send audio in real time: a tone from the first ones, as many as speaking says,
-// and silence from the others. It returns the number of packets sent.
+// confer makes members send audio in real time. The first of them, as many as speaking, send a
+// tone, and the others send silence. It returns the number of packets sent.
 func confer(p *harness.Program, members []*phone.Call, speaking int, length time.Duration) int64 {
 	tone, silence := g722Second(p, 440), g722Second(p, 0)
 	soundOf := func(member, frame int) string {
@@ -103,7 +103,8 @@ func confer(p *harness.Program, members []*phone.Call, speaking int, length time
 	return sent.Load()
 }
 
-// g722Second returns a second of a tone as the payloads of packets. A pitch of 0 means silence.
+// g722Second returns one second of a tone as the payloads of its packets. A pitch of 0 means
+// silence.
 func g722Second(p *harness.Program, pitch float64) []string {
 	encoder, err := wav.NewEncoder("g722")
 	if err != nil {

@@ -23,8 +23,8 @@ type cost struct {
 	alone []time.Duration // durations when no other operation runs
 }
 
-// scaling measures the cost of operations at a node, PostgreSQL and Redis, and the data that the
-// operations leave behind. It checks the queueing simulation against the server. It then computes
+// scaling measures the cost of operations on a node, PostgreSQL and Redis, and the data that the
+// operations leave behind. It compares the queueing simulation with the server, and then computes
 // the requirements of installations of several sizes.
 func scaling(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	b := startBackend(p)
@@ -53,8 +53,8 @@ func measureIdle(p *harness.Program, s settings, b *backend, node int) spending 
 	return b.spent(p, node, os.Getpid()).minus(before)
 }
 
-// measureCost measures an operation with 8 connections, and then alone. It subtracts idle, the
-// costs without any operation.
+// measureCost measures an operation with all its connections, and then alone. It subtracts idle,
+// the costs without any operation.
 func measureCost(p *harness.Program, s settings, b *backend, node int, op operation, idle spending) cost {
 	p.Logf("%s", op.title())
 	c := cost{operation: op}
@@ -66,7 +66,7 @@ func measureCost(p *harness.Program, s settings, b *backend, node int, op operat
 	took := load(p, op, tasks, wires, s.length, nil)
 	elapsed := time.Since(began)
 	if len(took) == 0 {
-		p.Fatalf("%s: nothing was done in %v", op.name, s.length)
+		p.Fatalf("%s: no operation ended in %v", op.name, s.length)
 	}
 	total := b.spent(p, node, os.Getpid()).minus(before)
 	background := idle.times(float64(elapsed) / float64(s.length))
@@ -74,12 +74,12 @@ func measureCost(p *harness.Program, s settings, b *backend, node int, op operat
 
 	c.alone = load(p, op, tasks[:1], wires[:1], s.length, nil)
 	if len(c.alone) == 0 {
-		p.Fatalf("%s: nothing was done in %v", op.name, s.length)
+		p.Fatalf("%s: no operation ended in %v", op.name, s.length)
 	}
 	return c
 }
 
-// open returns the tasks of an operation and a wire for each.
+// open returns the tasks of an operation, and an open wire for each task.
 func open(p *harness.Program, op operation) (tasks []task, wires []*wire) {
 	for i := range op.connections {
 		w, err := dial(op.address)
@@ -110,12 +110,12 @@ func printCosts(out io.Writer, costs []cost) {
 	_ = t.Flush() // a failed write to the terminal is ignored
 }
 
-// checkedLoads are the loads of the busiest core at which the simulation is compared with the
-// server.
+// checkedLoads are the loads at which the simulation is compared with the server. Each is a
+// fraction of the busiest core.
 var checkedLoads = []float64{0.3, 0.5, 0.7}
 
-// checkQueues sends operations at random times, like many independent people. It compares their
-// durations with a simulation of the same arrivals.
+// checkQueues starts operations at random times, as many independent people would. It compares
+// their durations with a simulation of the same arrivals.
 func checkQueues(p *harness.Program, s settings, costs []cost, out io.Writer) {
 	fmt.Fprintln(out, "\nThe simulation and the server, with one core for the node and one for everything else:")
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -147,7 +147,8 @@ var checkedOperations = []string{"introspection", "code flow, no password"}
 // others returns the CPU time outside the node.
 func (c cost) others() time.Duration { return c.postgres + c.redis + c.load }
 
-// wait returns how long the operation usually waits when it is alone, in addition to its CPU time.
+// wait returns how long the operation, when it runs alone, usually takes in addition to its CPU
+// time.
 func (c cost) wait() time.Duration {
 	return max(0, percentile(c.alone, 0.5)-c.node-c.others())
 }
@@ -163,9 +164,9 @@ func (c cost) flush() time.Duration {
 	return c.wait()
 }
 
-// draw returns a function that returns the needs of one operation after another. They vary as much
-// as the measured times of an operation that runs alone. outside is the mean CPU time outside the
-// node.
+// draw returns a function that returns the work of one operation after another. The work varies as
+// much as the measured durations of an operation that runs alone. outside is the mean CPU time
+// outside the node.
 func (c cost) draw(r *rand.Rand, outside time.Duration) func() visit {
 	var sum time.Duration
 	for _, d := range c.alone {
@@ -184,9 +185,8 @@ func (c cost) draw(r *rand.Rand, outside time.Duration) func() visit {
 	}
 }
 
-// arrive begins an operation at each of the times, and returns how long each took. If all
-// connections are in use, an operation begins late. Its duration then includes the time since its
-// arrival.
+// arrive begins an operation at each of the times in arrivals, and returns how long each took. If
+// all connections are in use, an operation begins late, and its duration includes the delay.
 func arrive(p *harness.Program, op operation, arrivals []time.Duration) []time.Duration {
 	op.connections = 64
 	tasks, wires := open(p, op)
@@ -220,7 +220,8 @@ func arrive(p *harness.Program, op operation, arrivals []time.Duration) []time.D
 // A growth is the amount of data for one subscriber, recording or pending login, in bytes.
 type growth struct{ subscriber, recording, pendingLogin float64 }
 
-// measureGrowth creates subscribers, recordings and unfinished logins.
+// measureGrowth creates subscribers, recordings and unfinished logins, and measures the data that
+// each needs.
 func measureGrowth(p *harness.Program, b *backend, w *world) (g growth) {
 	const subscribers, recordings, logins = 5000, 300, 2000
 	p.Logf("%d subscribers, %d recordings, %d unfinished logins", subscribers, recordings, logins)
@@ -228,7 +229,7 @@ func measureGrowth(p *harness.Program, b *backend, w *world) (g growth) {
 	_, before := b.tableBytes(p)
 	hash, err := bcrypt.GenerateFromPassword([]byte("fathom-lantern"), bcrypt.MinCost+6)
 	if err != nil {
-		p.Fatalf("hashing: %v", err)
+		p.Fatalf("hashing a password: %v", err)
 	}
 	people := strings.Builder{}
 	people.WriteString("email,first_name,last_name,password_hash\n")

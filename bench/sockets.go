@@ -9,12 +9,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A crowd holds the cost of many idle WebSockets.
+// A crowd is a measurement of many idle WebSockets.
 type crowd struct {
 	Sockets int     `json:"sockets"`
-	MiB     float64 `json:"mib"`         // memory of the whole process
+	MiB     float64 `json:"mib"`         // memory of the whole server process
 	Connect float64 `json:"connect_ms"`  // CPU milliseconds for opening and authenticating one WebSocket
-	Idle    float64 `json:"idle_of_cpu"` // fraction of a core while idle
+	Idle    float64 `json:"idle_of_cpu"` // fraction of a core that all idle WebSockets need
 }
 
 // manySockets is the number of WebSockets that a node should be able to hold.
@@ -25,7 +25,7 @@ func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	const name = "idle sockets"
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Max < manySockets+100 {
-		p.Logf("%s: not measured, because a process may open only %d files", name, files.Max)
+		p.Logf("%s are not measured, because a process may open only %d files", name, files.Max)
 		return nil
 	}
 	if !s.only.MatchString(name) {
@@ -52,7 +52,7 @@ func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	c.MiB = residentMiB(p, server.PID())
 
 	if n := lost.Load(); n > 0 {
-		p.Fatalf("%s: %d were closed in the meantime", name, n)
+		p.Fatalf("%s: %d were closed during the measurement", name, n)
 	}
 	return c
 }

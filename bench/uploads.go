@@ -12,9 +12,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A burst holds the memory that parallel uploads need.
+// A burst is a measurement of the server's memory during parallel uploads.
 type burst struct {
-	Uploads int     `json:"uploads"`
+	Uploads int     `json:"uploads"`  // how many ran in parallel
 	Idle    float64 `json:"idle_mib"` // anonymous memory before the uploads
 	Most    float64 `json:"most_mib"` // the most anonymous memory during the uploads
 }
@@ -22,8 +22,8 @@ type burst struct {
 // manyUploads is the number of parallel uploads.
 const manyUploads = 100
 
-// uploadsAtOnce sends manyUploads recordings of ten minutes in parallel to a separate server,
-// twice. It measures the memory that the server uses during this time.
+// uploadsAtOnce starts manyUploads parallel clients, each of which uploads two recordings of ten
+// minutes to a separate server. It measures the memory that the server uses during this time.
 func uploadsAtOnce(p *harness.Program, s settings, prefix []string) *burst {
 	const name = "parallel uploads"
 	if !s.only.MatchString(name) {
@@ -66,8 +66,8 @@ func uploadsAtOnce(p *harness.Program, s settings, prefix []string) *burst {
 	return b
 }
 
-// stream uploads w.speech with a different last sample. Unlike upload, it shares the other bytes
-// between uploads.
+// stream uploads w.speech with a different last sample each time. Unlike upload, it does not copy
+// the other bytes.
 func (w *world) stream() error {
 	common := w.speech[:len(w.speech)-2]
 	last := binary.LittleEndian.AppendUint16(nil, uint16(w.uploads.Add(1)))
@@ -88,7 +88,7 @@ func (w *world) stream() error {
 
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusCreated {
-		return fmt.Errorf("answer %d %.300s, %v", res.StatusCode, text, err)
+		return fmt.Errorf("uploading: status %d %.300s, error %v", res.StatusCode, text, err)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (w *wire) do(request []byte) (answer, error) {
 			return a, err
 		}
 	default:
-		return a, fmt.Errorf("an answer without a length: %q", w.head)
+		return a, fmt.Errorf("the answer has no length: %q", w.head)
 	}
 
 	a.body = w.body.Bytes()
@@ -108,7 +108,7 @@ func (w *wire) readHead() (status int, err error) {
 	}
 
 	if len(w.head) < 12 {
-		return 0, fmt.Errorf("an answer that starts with %q", w.head)
+		return 0, fmt.Errorf("the answer begins with %q", w.head)
 	}
 	return strconv.Atoi(string(w.head[9:12]))
 }
@@ -123,15 +123,14 @@ func (a answer) header(name string) string {
 	return string(value)
 }
 
-// want returns an error unless the response has the given status and its body contains each of
-// parts.
+// want returns an error unless the response has the given status and its body contains all parts.
 func (a answer) want(status int, parts ...string) error {
 	if a.status != status {
-		return fmt.Errorf("answer %d %.300s, want %d", a.status, a.body, status)
+		return fmt.Errorf("the answer is %d %.300s, want %d", a.status, a.body, status)
 	}
 	for _, p := range parts {
 		if !bytes.Contains(a.body, []byte(p)) {
-			return fmt.Errorf("answer %.300s, want %s in it", a.body, p)
+			return fmt.Errorf("the answer is %.300s, want %s in it", a.body, p)
 		}
 	}
 	return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A world is a server with the data that the operations need.
+// A world is a project on a running server, with the data that the operations need.
 type world struct {
 	*harness.Project
 	sub     harness.Subscriber
-	login   *harness.Client // public, first-party client with ES256 and sealed access tokens
+	login   *harness.Client // public first-party client with sealed access tokens (ID tokens use ES256)
 	sealed  *harness.Client // service with sealed access tokens
 	signed  *harness.Client // service with JWT access tokens (ES256)
 	web     *harness.Client // confidential client for introspection
@@ -32,8 +32,8 @@ type world struct {
 const loginScope = "openid offline_access"
 
 // newWorld starts a server with new data. It runs binary or, if that is "", the binary under test.
-// backends are environment variables that select the database and the session store. Without
-// them, the environment of the benchmark determines both.
+// backends are environment variables that select the database and the session store. If there are
+// none, the variables of the benchmark itself select them.
 func newWorld(p *harness.Program, pinned bool, binary string, backends ...string) *world {
 	c := harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary, Backends: backends}
 	if binary != "" {
@@ -69,13 +69,13 @@ func cookieHeader(p *harness.Program, b *harness.Browser, origin string) string 
 	return req.Header.Get("Cookie")
 }
 
-// startTime restarts the server repeat times with its existing data. It returns the median time
-// until the first correct response, in milliseconds.
+// startTime restarts the server repeat times with its existing data. It returns the median of the
+// milliseconds until the first correct response.
 func (w *world) startTime(p *harness.Program, repeat int) float64 {
 	var took []float64
 	for range repeat {
 		if err := w.Stop(p); err != nil {
-			p.Fatalf("stopping: %v", err)
+			p.Fatalf("stopping the server: %v", err)
 		}
 		began := time.Now()
 		w.Restart(p)

@@ -36,7 +36,7 @@ func fromFloats(rate int, x []float64) *clip {
 	return c
 }
 
-// writeWAV writes a clip as a plain WAV file.
+// writeWAV writes a clip as a WAV file with a header of 44 bytes.
 func (c *clip) writeWAV(name string) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -59,7 +59,10 @@ func (c *clip) writeWAV(name string) error {
 	return w.Flush()
 }
 
-// A wavFile is a plain WAV file that is read on demand.
+// wavHeader is the size of the header of a plain WAV file.
+const wavHeader = 44
+
+// A wavFile is a WAV file with a header of 44 bytes. Its samples are read on demand.
 type wavFile struct {
 	file           *os.File
 	rate, channels int
@@ -72,9 +75,9 @@ func openWAV(name string) (*wavFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var h [44]byte
+	var h [wavHeader]byte
 	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[36:40]) != "data" {
-		return nil, fmt.Errorf("%s is not a plain WAV file", name)
+		return nil, fmt.Errorf("%s is not a WAV file with a header of 44 bytes", name)
 	}
 	le := binary.LittleEndian
 	w := &wavFile{file: f, rate: int(le.Uint32(h[24:])), channels: int(le.Uint16(h[22:]))}
@@ -96,7 +99,7 @@ func (w *wavFile) ReadFrames(dst []int16, at int64) (int, error) {
 		w.buf = make([]byte, size)
 	}
 	b := w.buf[:2*n*w.channels]
-	if _, err := w.file.ReadAt(b, 44+at*int64(2*w.channels)); err != nil {
+	if _, err := w.file.ReadAt(b, wavHeader+at*int64(2*w.channels)); err != nil {
 		return 0, err
 	}
 
@@ -106,7 +109,7 @@ func (w *wavFile) ReadFrames(dst []int16, at int64) (int, error) {
 	return n, nil
 }
 
-// encodeFile writes the MP3 of a WAV file.
+// encodeFile encodes a WAV file as an MP3.
 func encodeFile(name string, to io.Writer) error {
 	w, err := openWAV(name)
 	if err != nil {

@@ -28,8 +28,8 @@ var materials = []material{
 	{"music", func(rate int) (*clip, error) { return fromFloats(rate, music(rate)), nil }},
 }
 
-// speech returns recorded speech at the sample rate of telephones. At higher rates it returns
-// synthetic speech, which has the whole spectrum.
+// speech returns recorded telephone speech at 8 kHz. At higher rates it returns synthetic speech,
+// which contains higher frequencies.
 func speech(rate int) (*clip, error) {
 	if rate == 8000 {
 		return prompts(20)
@@ -49,7 +49,7 @@ func prompts(seconds int) (*clip, error) {
 	const rate = 8000
 	joined := &clip{rate: rate, channels: 1}
 	for i := 0; len(joined.samples) < seconds*rate; i++ {
-		prompt, err := ffmpeg(rate, 1, "-i", files[i*7%len(files)])
+		prompt, err := ffmpeg(rate, 1, "-i", files[i*7%len(files)]) // every seventh file, for variety
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +78,8 @@ func ffmpeg(rate, channels int, input ...string) (*clip, error) {
 // newRandom returns a generator that is seeded with the rate, so that sounds are reproducible.
 func newRandom(rate int) *rand.Rand { return rand.New(rand.NewPCG(7, uint64(rate))) }
 
-// addTone adds a steady or decaying tone. start is the time in seconds at which the tone starts.
+// addTone adds a tone to x. start is the time in seconds at which the tone starts. decay is 0 for a
+// steady tone.
 func addTone(x []float64, rate int, start, seconds, frequency, level, decay float64) {
 	first := int(start * float64(rate))
 	for i := range int(seconds * float64(rate)) {
@@ -90,7 +91,7 @@ func addTone(x []float64, rate int, start, seconds, frequency, level, decay floa
 	}
 }
 
-// background returns quiet noise, like that on telephone lines.
+// background returns quiet noise, like on a telephone line.
 func background(rate, seconds int, random *rand.Rand) []float64 {
 	x := make([]float64, rate*seconds)
 	for i := range x {
@@ -99,7 +100,7 @@ func background(rate, seconds int, random *rand.Rand) []float64 {
 	return x
 }
 
-// dtmf returns key presses with pauses.
+// dtmf returns the tones of key presses, with pauses.
 func dtmf(rate int) []float64 {
 	random := newRandom(rate)
 	x := background(rate, 10, random)
@@ -110,7 +111,7 @@ func dtmf(rate int) []float64 {
 	return x
 }
 
-// clicks returns attacks after silence, like those of castanets.
+// clicks returns sharp clicks after silence, like castanets.
 func clicks(rate int) []float64 {
 	random := newRandom(rate)
 	x := background(rate, 10, random)
@@ -148,7 +149,7 @@ func music(rate int) []float64 {
 	return x
 }
 
-// pluck adds a plucked string, after Karplus and Strong.
+// pluck adds a plucked string, by the algorithm of Karplus and Strong.
 func pluck(x []float64, rate int, start, frequency, level float64, random *rand.Rand) {
 	ring := make([]float64, int(float64(rate)/frequency))
 	for i := range ring {

@@ -9,7 +9,7 @@ import (
 type figure struct {
 	segmental float64 // mean signal-to-noise ratio of 20 ms segments in dB, each limited to -10 to 35
 	overall   float64 // signal-to-noise ratio in dB
-	spectral  float64 // mean log-spectral distance in dB, of windows of at least 32 ms
+	spectral  float64 // mean log-spectral distance in dB, over windows of at least 32 ms
 }
 
 func measure(original, decoded *clip) figure {
@@ -39,8 +39,8 @@ func ratio(x, y []float64) float64 {
 	return 10 * math.Log10(signal/noise)
 }
 
-// segmental returns the segmental signal-to-noise ratio. It skips inaudible segments, below -60 dB
-// of full scale.
+// segmental returns the segmental signal-to-noise ratio. It skips inaudible segments, whose level
+// is more than 60 dB below full scale.
 func segmental(x, y []float64, length int) float64 {
 	sum, n := 0.0, 0
 	for i := 0; i+length <= len(x); i += length {
@@ -57,8 +57,8 @@ func segmental(x, y []float64, length int) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// distance returns the log-spectral distance. It ignores differences below the quantization noise
-// of 16 bits.
+// distance returns the log-spectral distance. It ignores differences that are smaller than the
+// quantization noise of 16-bit samples.
 func distance(x, y []float64, rate int) float64 {
 	size := 256
 	for size*1000 < 32*rate {

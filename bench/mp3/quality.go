@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings/mp3"
 )
 
-// compareQuality prints a row for each material and rate. The row contains our results and lame's
-// results.
+// compareQuality prints a table of our results and lame's, with a row for each material and sample
+// rate.
 func compareQuality(dir, only, options string) error {
 	fmt.Println("| material | rate | kbit/s | segmental SNR dB, lame | log-spectral distance dB, lame | PESQ, lame |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|")
@@ -62,7 +62,7 @@ func compareOne(dir string, m material, rate int, options string) error {
 	return nil
 }
 
-// nearest returns the bit rate of Layer III that is closest to a measured one.
+// nearest returns the MP3 bit rate that is closest to a measured bit rate.
 func nearest(kbits int) int {
 	best := 0
 	for _, k := range []int{32, 40, 48, 64, 96, 128} {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// compareSpeed prints the CPU time for 600 s of recorded speech. It runs the two encoders alternately,
-// so that other load on the machine affects both.
+// compareSpeed prints the CPU time that each encoder needs for 600 s of recorded speech. It runs
+// the encoders alternately, so that other load on the machine affects both.
 func compareSpeed(dir string, repeat int) error {
 	speech, err := prompts(600)
 	if err != nil {
@@ -25,20 +25,23 @@ func compareSpeed(dir string, repeat int) error {
 	fmt.Println("\n| 600 s of speech at 8 kHz, 32 kbit/s | user CPU s, ours | lame's | ratio, median of pairs |")
 	fmt.Println("|---|--:|--:|--:|")
 	for _, options := range [][]string{{}, {"-q", "5"}, {"-q", "7"}} {
-		var a, b, ratios []float64
+		var ourTimes, lameTimes, ratios []float64
 		for range repeat {
-			x, err := userTime(ours)
+			our, err := userTime(ours)
 			if err != nil {
 				return err
 			}
-			y, err := userTime(slices.Concat([]string{"lame", "--quiet", "-b", "32"}, options, []string{wav, "-"}))
+			lame, err := userTime(slices.Concat([]string{"lame", "--quiet", "-b", "32"}, options,
+				[]string{wav, "-"}))
 			if err != nil {
 				return err
 			}
 
-			a, b, ratios = append(a, x.Seconds()), append(b, y.Seconds()), append(ratios, float64(x)/float64(y))
+			ourTimes, lameTimes = append(ourTimes, our.Seconds()), append(lameTimes, lame.Seconds())
+			ratios = append(ratios, float64(our)/float64(lame))
 		}
-		fmt.Printf("| lame -b 32 %v | %.2f | %.2f | %.2f |\n", options, median(a), median(b), median(ratios))
+		fmt.Printf("| lame -b 32 %v | %.2f | %.2f | %.2f |\n", options,
+			median(ourTimes), median(lameTimes), median(ratios))
 	}
 	return nil
 }

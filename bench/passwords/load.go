@@ -16,8 +16,8 @@ import (
 )
 
 // logins signs in from many browsers at the same time, two per CPU. It compares the server's CPU
-// time with the CPU time of the hashes alone. Their ratio is the server's login rate as a fraction
-// of the rate that hashing alone would permit.
+// time with the CPU time of the hashes alone. The ratio of the two is the server's login rate as a
+// fraction of the rate that hashing alone would permit.
 func (w *world) logins(length time.Duration) {
 	const wanted = 0.85
 	hash := hashTime(length / 2)
@@ -35,14 +35,14 @@ func (w *world) logins(length time.Duration) {
 		"%.0f logins/s, with the clients on the same machine\n",
 		hash.Round(10*time.Microsecond), cpu.Round(10*time.Microsecond), rate)
 	share := float64(hash) / float64(cpu)
-	w.check(share >= wanted, "the login rate is %.0f %% of that of argon2id alone, want at least %.0f %%",
+	w.check(share >= wanted, "the login rate is %.0f %% of the rate of argon2id alone, want at least %.0f %%",
 		100*share, 100*wanted)
 }
 
-// spraying fetches the subscriber info of a token 100 times a second: first on an otherwise idle
-// server, and then while other clients guess passwords as fast as they can.
+// spraying fetches the subscriber info 100 times a second: first on an otherwise idle server, and
+// then while other clients guess passwords as fast as they can.
 func (w *world) spraying(length time.Duration) {
-	const more = 10 * time.Millisecond
+	const allowed = 10 * time.Millisecond
 	quiet := w.verifications(length)
 
 	var sprayed []time.Duration
@@ -76,11 +76,12 @@ func (w *world) spraying(length time.Duration) {
 	idle, busy := quantile(quiet, 0.99), quantile(sprayed, 0.99)
 	fmt.Printf("        verifying a token takes %v (p99) on an idle server, and %v under %.0f guesses a second\n",
 		idle, busy, float64(guesses.Load())/length.Seconds())
-	w.check(busy-idle <= more, "password spraying slows down other requests by %v (p99), want at most %v",
-		busy-idle, more)
+	w.check(busy-idle <= allowed, "password spraying slows down other requests by %v (p99), want at most %v",
+		busy-idle, allowed)
 }
 
-// verifications returns the sorted latencies of requests that a token authenticates.
+// verifications sends 100 requests a second with the same token, and returns their sorted
+// latencies.
 func (w *world) verifications(length time.Duration) []time.Duration {
 	var took []time.Duration
 	tick := time.NewTicker(10 * time.Millisecond)

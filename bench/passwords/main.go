@@ -2,16 +2,16 @@
 // slows down other requests:
 //
 //	go run ./bench/passwords            everything, about a minute
-//	go run ./bench/passwords -n 100     shorter
+//	go run ./bench/passwords -n 100     fewer attempts
 //
-// It has three parts:
+// The benchmark has three parts:
 //
 //   - It tries unknown email addresses and wrong passwords in turn, and compares the times with the
 //     Mann-Whitney test.
 //   - It signs in from many browsers at the same time, and compares the cost with argon2id alone.
 //   - It uses a token while other clients guess passwords.
 //
-// It exits with 1 if any figure misses its goal.
+// The exit status is 1 if any figure misses its goal.
 package main
 
 import (
@@ -38,14 +38,14 @@ func main() {
 	}
 }
 
-// A world is a server with the accounts to sign in with.
+// A world is a project on a running server, with the accounts that sign in.
 type world struct {
 	*harness.Project
 	p      *harness.Program
 	client *harness.Client
 	sub    harness.Subscriber
 	sat    harness.SAT
-	missed bool // whether at least one figure missed its goal
+	missed bool // at least one figure missed its goal
 }
 
 func newWorld(p *harness.Program) *world {
@@ -88,8 +88,8 @@ func (w *world) check(ok bool, format string, args ...any) {
 	fmt.Printf("%s  %s\n", verdict, fmt.Sprintf(format, args...))
 }
 
-// timing compares the times for an unknown email address with the times for the wrong password of a
-// known one. It omits the slowest 5 % of each sample.
+// timing compares the times of logins with an unknown email address and of logins with a wrong
+// password. It omits the slowest 5 % of each sample.
 func (w *world) timing(n int) {
 	const keptShare, maxDifference, minP = 0.95, 2 * time.Millisecond, 0.01
 	g := w.guesser()
@@ -99,15 +99,18 @@ func (w *world) timing(n int) {
 
 	var unknown, wrong []time.Duration
 	for i := range n {
-		// Alternate between the two, and begin with each of them the same number of times.
-		known := func() { wrong = append(wrong, g.try(w.sub.Email, "wrong")) }
-		other := func() { unknown = append(unknown, g.try(fmt.Sprintf("nobody%d@example.com", i), "wrong")) }
+		// Try each kind once, and change the order every time.
+		tryWrong := func() { wrong = append(wrong, g.try(w.sub.Email, "wrong")) }
+		tryUnknown := func() {
+			unknown = append(unknown,
+				g.try(fmt.Sprintf("nobody%d@example.com", i), "wrong"))
+		}
 		if i%2 == 0 {
-			known()
-			other()
+			tryWrong()
+			tryUnknown()
 		} else {
-			other()
-			known()
+			tryUnknown()
+			tryWrong()
 		}
 	}
 

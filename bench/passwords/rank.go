@@ -50,14 +50,14 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// fastest returns the smallest values of a sample, sorted. share is the fraction of the values to
-// return.
+// fastest returns the smallest values of a sample, sorted. share is the fraction of the values that
+// it returns.
 func fastest(sample []time.Duration, share float64) []time.Duration {
 	sorted := slices.Sorted(slices.Values(sample))
 	return sorted[:int(math.Ceil(float64(len(sorted))*share))]
 }
 
-// quantile returns the value of a sorted sample below which this share of the values lies.
+// quantile returns the value in a sorted sample below which the given share of the values lies.
 func quantile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(float64(len(sorted))*share))]
 }

@@ -1,6 +1,6 @@
-// Command peers serves zitadel/oidc's example, an OpenID provider that keeps everything in memory,
-// for the comparison of `make bench-peers`. It has the example's user and storage, but signs with
-// ES256 and logs nothing. It prints "ready" and runs until it is killed.
+// Command peers serves the example of zitadel/oidc, an OpenID provider that keeps everything in
+// memory, so that `make bench-peers` can compare it with selvage. It uses the example's user and
+// storage, but signs with ES256 and logs nothing. It prints "ready" and runs until it is killed.
 //
 // It is a separate module, so that selvage does not depend on the example's requirements.
 package main
@@ -56,7 +56,8 @@ func serve(address string) error {
 	return (&http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}).Serve(l)
 }
 
-// A signedStorage is the example's storage with a P-256 key, and with a client for JWT access tokens.
+// A signedStorage is the example's storage with a P-256 key and an additional client, which gets
+// JWT access tokens.
 type signedStorage struct {
 	*storage.Storage
 	key *ecdsa.PrivateKey
@@ -74,14 +75,14 @@ func (s signedStorage) KeySet(context.Context) ([]op.Key, error) {
 	return []op.Key{publicKey{s.key}}, nil
 }
 
-// serviceID and signedID are the IDs of the clients for client_credentials. The first is the example's
-// own client. The second differs from it in the format of its tokens.
+// serviceID and signedID are the IDs of the clients that use client_credentials. The first is the
+// example's own client. The second differs only in the format of its access tokens.
 const (
 	serviceID = "sid1"
 	signedID  = "sid1-jwt"
 )
 
-// ClientCredentials overrides the example's method, so that signedID is known as well.
+// ClientCredentials overrides the example's method to support signedID as well.
 func (s signedStorage) ClientCredentials(ctx context.Context, id, secret string) (op.Client, error) {
 	if id != signedID {
 		return s.Storage.ClientCredentials(ctx, id, secret)
@@ -93,7 +94,7 @@ func (s signedStorage) ClientCredentials(ctx context.Context, id, secret string)
 	return signedClient{c}, nil
 }
 
-// ClientCredentialsTokenRequest overrides the example's method, so that signedID is known as well.
+// ClientCredentialsTokenRequest overrides the example's method to support signedID as well.
 func (s signedStorage) ClientCredentialsTokenRequest(
 	ctx context.Context, id string, scopes []string,
 ) (op.TokenRequest, error) {
@@ -108,7 +109,7 @@ type signedClient struct{ op.Client }
 
 func (signedClient) AccessTokenType() op.AccessTokenType { return op.AccessTokenTypeJWT }
 
-// keyID is the id of the only key.
+// keyID is the ID of the only key.
 const keyID = "bench"
 
 type privateKey struct{ key *ecdsa.PrivateKey }

@@ -37,10 +37,10 @@ type Server struct {
 	client *http.Client
 }
 
-// patience limits the time of one step of an order.
+// patience limits the time for one step of an order.
 const patience = time.Minute
 
-// Start starts a pebble that is stopped at the end of the test.
+// Start starts a pebble, which is stopped at the end of the test.
 func Start(t harness.T, c Config) *Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,8 +86,8 @@ func Start(t harness.T, c Config) *Server {
 	return s
 }
 
-// program returns the path of a program from the pebble module. It builds the program unless it is
-// in Go's build cache.
+// program returns the path of a program from the pebble module. It builds the program unless Go's
+// build cache contains it.
 func program(t harness.T, name string) string {
 	t.Helper()
 	cmd := exec.Command("go", "tool", "-n", name)
@@ -101,7 +101,8 @@ func program(t harness.T, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// run runs a program until the end of the test, and logs its output if the test failed.
+// run runs a program until the end of the test. If the test has failed, run logs the program's
+// output.
 func run(t harness.T, env []string, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -118,7 +119,7 @@ func run(t harness.T, env []string, program string, args ...string) {
 
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // the error only shows that it was killed
+		_ = cmd.Wait() // fails because the process was killed
 		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
 			t.Logf("log of %s:\n%s", filepath.Base(program), text)
 		}
@@ -135,8 +136,7 @@ func (s *Server) get(url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// Roots returns the root certificate to which issued certificates chain. Every server has a new
-// root.
+// Roots returns a pool with the root of the issued certificates. Every server has a new root.
 func (s *Server) Roots(t harness.T) *x509.CertPool {
 	t.Helper()
 	text, err := s.get(s.manage + "/roots/0")

@@ -33,21 +33,21 @@ func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certific
 	return conn.ConnectionState().PeerCertificates[0], nil
 }
 
-// Await waits until selvage presents a certificate for the host other than those in others. It
-// returns the new certificate.
+// Await waits until selvage presents a certificate for the host that is not in others, and returns
+// it.
 func Await(
 	t harness.T, s *harness.Server, host string, roots *x509.CertPool, others ...*x509.Certificate,
 ) *x509.Certificate {
 	t.Helper()
 	var got *x509.Certificate
-	harness.Eventually(t, patience, "a certificate of "+host, func() (err error) {
+	harness.Eventually(t, patience, "a new certificate for "+host, func() (err error) {
 		if got, err = Shake(s, host, roots); err != nil {
 			return err
 		}
 
 		for _, other := range others {
 			if got.Equal(other) {
-				return errors.New("the certificate is an earlier one")
+				return errors.New("the certificate is still an earlier one")
 			}
 		}
 		return nil
@@ -55,7 +55,8 @@ func Await(
 	return got
 }
 
-// certify creates pebble's HTTPS certificate and returns a pool that contains it.
+// certify creates the HTTPS certificate of pebble, writes it and its key to files, and returns a
+// pool that contains it.
 func certify(t harness.T, certFile, keyFile string) *x509.CertPool {
 	t.Helper()
 	fatal := func(err error) {

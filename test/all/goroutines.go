@@ -13,19 +13,19 @@ import (
 
 // A selection determines which tests run under the race detector.
 //
-// All tests of a package run under it if the package starts goroutines. This includes tests in a
+// If a package starts goroutines, all its tests run under the race detector, including tests in a
 // package of their own, such as keys/keystest. In other packages, only the tests that start
-// goroutines run under it.
+// goroutines do.
 //
 // The remaining tests use a single goroutine. The race detector would find nothing in them, even if
-// they send requests to a server. For the race detector, everything before a write to a connection
-// happens before the matching read. The scripts on Redis send requests at the same time, to servers
+// they send requests to a server: it assumes that everything before a write to a connection happens
+// before the matching read. The test scripts that run on Redis send concurrent requests to servers
 // that are built with the race detector.
 type selection struct {
 	whole  []string // packages with all their tests under the race detector
-	partly []string // packages with only some of their tests under it
-	tests  []string // names of these tests
-	others []string // packages with none of their tests under it
+	partly []string // packages with some of their tests under the race detector
+	tests  []string // names of the tests that run in these packages
+	others []string // packages with none of their tests under the race detector
 }
 
 // selectRaced makes a selection from packages of this module.
@@ -48,11 +48,11 @@ func selectRaced(packages []string) (s selection) {
 	return s
 }
 
-// pattern returns the regular expression of the tests in s.
+// pattern returns a regular expression that matches the names in s.tests.
 func (s selection) pattern() string { return "^(" + strings.Join(s.tests, "|") + ")$" }
 
-// testedBy returns the package that the tests in p are for. This is p, unless p contains only tests
-// for its parent directory, as keys/keystest does for keys.
+// testedBy returns the package that the tests in p test. This is p, unless p contains only tests of
+// the package above it, as keys/keystest does.
 func testedBy(p string) string {
 	above := path.Dir(p)
 	if path.Base(p) == path.Base(above)+"test" {
@@ -90,7 +90,7 @@ func startsGoroutines(files []source) bool {
 
 // startingTests returns the names of the tests in files that start goroutines. The goroutines may
 // be started in helper functions and methods of these tests. Functions whose names begin with "new"
-// do not count, because they set up the surroundings of every test in the package.
+// do not count, because all tests of the package use them to set up their surroundings.
 func startingTests(files []source) (names []string) {
 	functions := testFunctions(files)
 	starting := make(map[string]bool)
@@ -143,7 +143,7 @@ func starts(n ast.Node, starting map[string]bool) (found bool) {
 			inBubble := of != nil && of.Name == "synctest" && n.Sel.Name == "Test"
 			atOnce := n.Sel.Name == "Go" || starting != nil && n.Sel.Name == "follow"
 			found = found || inBubble || atOnce || starting["."+n.Sel.Name] || starts(n.X, starting)
-			return false // do not mistake the selected name for a function of the package
+			return false // otherwise the selected name would count as a function of the package
 		case *ast.Ident:
 			found = found || starting[n.Name]
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestStartingTests shows which tests run under the race detector.
+// TestStartingTests shows that the tests that start goroutines are found, however they do so.
 func TestStartingTests(t *testing.T) {
 	const code = `package p
 func TestStatement(t *testing.T) { go serve() }
@@ -86,7 +86,8 @@ func TestPackageParts(t *testing.T) {
 	}
 }
 
-// regexpOf returns the regular expression after a flag in args, or one for the default.
+// regexpOf returns the regular expression after a flag in args or, without the flag, the one in
+// byDefault.
 func regexpOf(t *testing.T, args []string, flag, byDefault string) *regexp.Regexp {
 	t.Helper()
 	if i := slices.Index(args, flag); i >= 0 {

@@ -6,8 +6,8 @@
 //
 // `make test` starts all servers and runs this command. A part is named after its suite and
 // backend, such as attack-on-postgres. [parts] lists all parts, and -list prints them. Four parts
-// run at a time, starting with the longest. A part that fails does not stop the others. Its output
-// is printed when it ends, and the failed parts are listed again at the end.
+// run at a time, and the longest start first. A part that fails does not stop the others. The
+// output of a part is printed when the part ends, and the failed parts are listed again at the end.
 package main
 
 import (
@@ -22,9 +22,11 @@ func main() {
 	backends := flag.String("backends", strings.Join(allBackends, ","), "the `list` of backends to run suites on")
 	jobs := flag.Int("jobs", 4, "`parts` that run at the same time")
 	lint := flag.Bool("lint", false, "run make lint as a part as well")
-	race := flag.Bool("race", false, "run packages, and the servers of scripts on Redis, under the race detector")
-	check := flag.Bool("check", false, "run what needs no servers and no browsers: gofmt, vet, tests of packages")
-	list := flag.Bool("list", false, "print the names of the parts and run none")
+	race := flag.Bool("race", false,
+		"use the race detector for the packages, and for the servers of the scripts on Redis")
+	check := flag.Bool("check", false,
+		"run only what needs no servers and no browsers: gofmt, vet, tests of packages")
+	list := flag.Bool("list", false, "print the names of the parts without running them")
 	flag.Parse()
 	if *check {
 		if failed := report(run(quickParts(), *jobs)); failed > 0 {
@@ -65,7 +67,7 @@ func choose(all []part, names []string) ([]part, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(p part) bool { return p.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("no part is named %s: -list prints the names", name)
+			return nil, fmt.Errorf("no part is named %s; -list prints all names", name)
 		}
 		chosen = append(chosen, all[i])
 	}

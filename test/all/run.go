@@ -19,7 +19,7 @@ type result struct {
 	err  error
 }
 
-// compile builds the suites of the parts, once for all their backends.
+// compile builds the suites of the chosen parts, each once for all its backends.
 func compile(chosen []part) error {
 	var sources []string
 	for _, p := range chosen {
@@ -43,13 +43,13 @@ func compile(chosen []part) error {
 	return nil
 }
 
-// run first runs the parts that may run together, in order, at most jobs at a time. Then it runs
-// the other parts one by one. A part starts only when its prerequisite has ended. If the
+// run first runs the parts that may run concurrently, in order, at most jobs at a time. It then
+// runs the other parts one by one. A part starts only when its prerequisite has ended. If the
 // prerequisite failed, the part fails without running.
 func run(chosen []part, jobs int) (results []result) {
 	ended := map[string]error{}
 	isAlone := func(p part) bool { return p.alone }
-	results = runBeside(slices.DeleteFunc(slices.Clone(chosen), isAlone), jobs, ended)
+	results = runConcurrent(slices.DeleteFunc(slices.Clone(chosen), isAlone), jobs, ended)
 	for _, p := range chosen {
 		if p.alone {
 			results = append(results, p.run(ended[p.after]))
@@ -58,8 +58,9 @@ func run(chosen []part, jobs int) (results []result) {
 	return results
 }
 
-// runBeside runs the parts, at most jobs at a time. It stores the error of each part in ended.
-func runBeside(waiting []part, jobs int, ended map[string]error) (results []result) {
+// runConcurrent runs the parts concurrently, at most jobs at a time. It stores the error of each
+// part in ended.
+func runConcurrent(waiting []part, jobs int, ended map[string]error) (results []result) {
 	done := make(chan result)
 	running := 0
 	for len(waiting) > 0 || running > 0 {
@@ -89,13 +90,13 @@ func isReady(p part, ended map[string]error) bool {
 	return ok
 }
 
-// run runs all steps of a part, even if one fails, and prints their output together.
+// run runs all steps of a part, even if a step fails, and then prints the output of all steps.
 func (p part) run(prerequisite error) result {
 	started := time.Now()
 	r := result{name: p.name}
 	var out bytes.Buffer
 	if prerequisite != nil {
-		r.err = fmt.Errorf("%s failed", p.after)
+		r.err = fmt.Errorf("not run because %s failed", p.after)
 	} else {
 		for _, step := range p.steps {
 			cmd := exec.Command(step[0], step[1:]...)

@@ -8,14 +8,14 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// account signs a subscriber in and opens the account page in that browser.
+// account signs a subscriber in with a new browser, and opens the account page there.
 func (m mailed) account(t *testing.T, sub harness.Subscriber) (*harness.Browser, harness.Page) {
 	t.Helper()
 	b := m.Browser()
 	login := b.Open(t, "/account?project="+m.ID)
 	page := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 	if page.Want(t, 200); !page.Has("account-page") {
-		t.Fatalf("the login leads to %s, want the account page", page.Body)
+		t.Fatalf("the login led to %s, want the account page", page.Body)
 	}
 	return b, page
 }
@@ -27,7 +27,7 @@ func (m mailed) keeper(t *testing.T) harness.Option {
 	return harness.Basic(m.ID, key["key"].(string))
 }
 
-// says returns the email claims that userinfo returns for a subscriber.
+// says signs a subscriber in, and returns the email claims from userinfo.
 func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verified bool) {
 	t.Helper()
 	tokens, _ := m.spa.SignIn(t, sub, "openid email")
@@ -39,34 +39,35 @@ func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verifi
 	return claims.Email, claims.Verified
 }
 
-// TestMailVerification shows that an address is verified when the form behind the mailed link is
-// posted, and not before.
+// TestMailVerification shows that an address is verified only when the form behind the link in the
+// email is posted.
 func TestMailVerification(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
 	b, page := m.account(t, sub)
 	if page = b.Submit(t, page, "address-verify", nil); !page.Has("account-notice") {
-		t.Fatalf("requesting a link = %d %s, want #account-notice", page.Status, page.Body)
+		t.Fatalf("requesting a link returned %d %s, want #account-notice", page.Status, page.Body)
 	}
 
 	// A mail scanner also opens links. Opening a link must not verify anything.
 	link := m.link(t, sub.Email, 1)
 	form := m.Browser().Open(t, link)
 	if _, verified := m.says(t, sub); verified {
-		t.Error("opening the link confirms the address")
+		t.Error("opening the link verified the address")
 	}
 
-	// The link works once. Afterwards nothing needs to be verified.
+	// The link works once. A verified address cannot be verified again.
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 	if email, verified := m.says(t, sub); !verified || email != sub.Email {
-		t.Errorf("after the link, the email is %q, verified %v; want %q, true", email, verified, sub.Email)
+		t.Errorf("after the link was used, the email is %q (verified: %v), want %q, verified", email,
+			verified, sub.Email)
 	}
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
 	if page = b.Open(t, "/account?project="+m.ID); page.Has("address-verify") {
-		t.Error("a confirmed address can be confirmed again")
+		t.Error("the account page offers to verify a verified address")
 	}
 	if _, err := m.TryCommand("subscriber", "verify", sub.ID); err == nil {
-		t.Error("a subscriber with a confirmed address gets another link")
+		t.Error("a subscriber with a verified address got another link")
 	}
 
 	// A second request replaces the first link.
@@ -82,10 +83,11 @@ func TestMailVerification(t *testing.T) {
 		}
 	}
 	if links != 1 || m.Browser().Open(t, second).Status != 200 {
-		t.Errorf("%d verification links are valid, want only the last", links)
+		t.Errorf("%d verification links are valid, want only the newest", links)
 	}
 
-	// Disabling a subscriber ends its links for good. Once it is enabled again, it can get new ones.
+	// Disabling a subscriber ends its links permanently. Once it is enabled again, it can get new
+	// links.
 	form = m.Browser().Open(t, second)
 	m.Command(t, "", "subscriber", "update", other.ID, "--disabled")
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
@@ -97,9 +99,9 @@ func TestMailVerification(t *testing.T) {
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 }
 
-// TestMailChangeAddress shows that an account gets a new email address only when the link mailed to
-// that address is used. The previous address gets a notice. Nobody learns which addresses have an
-// account.
+// TestMailChangeAddress shows that an account gets a new email address only when the link sent to
+// that address is used. The previous address gets a notice. The page does not reveal which
+// addresses have an account.
 func TestMailChangeAddress(t *testing.T) {
 	m := newMailed(t)
 	sub, taken := m.NewSubscriber(t), m.NewSubscriber(t)
@@ -116,10 +118,11 @@ func TestMailChangeAddress(t *testing.T) {
 	ask("not an address").Want(t, 422)
 	free, used := ask(strings.ToUpper(fresh)), ask(taken.Email)
 	if free.Status != 200 || plain(free.Answer) != plain(used.Answer) {
-		t.Errorf("a taken address is answered with %d, a free one with %d, want the same", used.Status, free.Status)
+		t.Errorf("a taken address returned %d, and a free one %d, want the same page", used.Status,
+			free.Status)
 	}
 	if got := m.about(t, taken.Email, "was entered"); got.Link() != "" {
-		t.Errorf("the owner of the address gets the link %s", got.Link())
+		t.Errorf("the owner of the address got the link %s, want no link", got.Link())
 	}
 
 	link := m.link(t, fresh, 1)
@@ -137,13 +140,15 @@ func TestMailChangeAddress(t *testing.T) {
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
 
 	if notice := m.about(t, sub.Email, "address"); !strings.Contains(notice.Text, fresh) || notice.Link() != "" {
-		t.Errorf("the previous address gets:\n%s", notice.Text)
+		t.Errorf("the previous address got this email, want the new address in it and no link:\n%s",
+			notice.Text)
 	}
 
 	old := sub
 	sub.Email = fresh
 	if email, verified := m.says(t, sub); email != fresh || !verified {
-		t.Errorf("after the link, the email is %q, verified %v; want %q, true", email, verified, fresh)
+		t.Errorf("after the link was used, the email is %q (verified: %v), want %q, verified", email,
+			verified, fresh)
 	}
 
 	// The old address no longer signs in.
@@ -162,7 +167,7 @@ func TestMailChangeAddress(t *testing.T) {
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 }
 
-// TestMailInvitationAgain shows that a second invitation by the API replaces the first link, and
+// TestMailInvitationAgain shows that a second invitation over the API replaces the first link, and
 // that keys without Management cannot invite.
 func TestMailInvitationAgain(t *testing.T) {
 	m := newMailed(t)

@@ -52,7 +52,7 @@ func newParty(t *testing.T) party {
 	}
 }
 
-// assertion signs an assertion. All claims are valid except the claims that change changes.
+// assertion returns a signed assertion. Its claims are valid, unless change makes them invalid.
 func (p party) assertion(
 	t *testing.T, alg jose.SignatureAlgorithm, key any, change func(claims map[string]any),
 ) string {
@@ -136,7 +136,7 @@ func TestT7523Assertions(t *testing.T) {
 	}
 }
 
-// TestT7523Replay shows that one assertion yields only one token, however many requests present it
+// TestT7523Replay shows that an assertion yields only one token, even if many requests present it,
 // at the same time or later.
 func TestT7523Replay(t *testing.T) {
 	p := newParty(t)

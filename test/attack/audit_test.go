@@ -40,8 +40,8 @@ func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event
 	return events, text
 }
 
-// TestK05Audited shows that an attempt to manage keys without Management is refused. The audit
-// trail names the key that made the attempt.
+// TestK05Audited shows that an attempt to manage keys without Management is refused, and that the
+// audit trail names the key with which it was made.
 func TestK05Audited(t *testing.T) {
 	p := project(t)
 	voice := p.NewKey(t, "Voice")
@@ -51,7 +51,7 @@ func TestK05Audited(t *testing.T) {
 
 	events, text := eventsOf(t, p, "--action", "management")
 	if len(events) != 1 {
-		t.Fatalf("there are %d events of the refusal, want 1: %s", len(events), text)
+		t.Fatalf("the audit trail has %d events about the refusal, want 1: %s", len(events), text)
 	}
 	e := events[0]
 	if e.ActorID == "" {
@@ -69,8 +69,8 @@ func TestK05Audited(t *testing.T) {
 	}
 }
 
-// TestK05Flood shows that refused attempts with a key are recorded once a minute, and that the rate
-// limits for keys stop them.
+// TestK05Flood shows that refused attempts with a key are recorded at most once a minute, and that
+// the key's rate limit also applies to them.
 func TestK05Flood(t *testing.T) {
 	p := limited(t, "API_REQUESTS=5")
 	keys := []string{p.NewKey(t, "Voice"), p.NewKey(t, "Voice")}
@@ -89,12 +89,13 @@ func TestK05Flood(t *testing.T) {
 	// A key has two events if a minute ended in between.
 	events, text := eventsOf(t, p, "--action", "management")
 	if len(events) < 2 || len(events) > 4 {
-		t.Errorf("there are %d events of twelve attempts by two keys, want 2 to 4: %s", len(events), text)
+		t.Errorf("the audit trail has %d events about twelve attempts with two keys, want 2 to 4: %s",
+			len(events), text)
 	}
 }
 
-// TestP06AuditedAddress shows that the audit trail records the address of the connection,
-// whatever address an untrusted client claims.
+// TestP06AuditedAddress shows that the audit trail records the address of the connection, even if
+// an untrusted client claims a different address.
 func TestP06AuditedAddress(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -128,11 +129,12 @@ func TestP06AuditedAddress(t *testing.T) {
 	}
 }
 
-// addedNames matches the names that an export adds to the ids in the events. The trail itself does
-// not contain them.
+// addedNames matches the names that an export adds to the ids in events. The trail itself does not
+// contain these names.
 var addedNames = regexp.MustCompile(`,?"(actor|target)_name":"[^"]*"`)
 
-// TestI08AuditCanaries shows that no secret of a login, and no email, is in the audit trail.
+// TestI08AuditCanaries shows that the audit trail contains neither the secrets of a login nor an
+// email address.
 func TestI08AuditCanaries(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web")
@@ -218,14 +220,14 @@ func TestI07AuditLines(t *testing.T) {
 	for line := range strings.Lines(p.Command(t, "", "audit", "export", "--project", p.ID, "--format", "csv")) {
 		for cell := range strings.SplitSeq(line, ",") {
 			if strings.IndexAny(strings.Trim(cell, `"`), "=+-@") == 0 {
-				t.Errorf("a cell is a formula: %q", cell)
+				t.Errorf("a cell of the CSV export is a formula: %q", cell)
 			}
 		}
 	}
 }
 
-// TestP06AuditedConcurrently shows that no event is lost and the chain stays intact while
-// commands and the server write at the same time.
+// TestP06AuditedConcurrently shows that, while commands and the server write events at the same
+// time, no event is lost and the chain remains intact.
 func TestP06AuditedConcurrently(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	const each = 8

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// wantNoRedirectTo opens the authorization endpoint with each redirect URI. Each attempt must end
-// on an error page.
+// wantNoRedirectTo opens the authorization endpoint with each redirect URI, and wants an error
+// page.
 func wantNoRedirectTo(t *testing.T, c *harness.Client, uris ...string) {
 	t.Helper()
 	for _, uri := range uris {
@@ -41,8 +41,8 @@ func TestA04RedirectSchemes(t *testing.T) {
 		"com.dialer:/oauth-callback")
 }
 
-// TestA07RedirectSpelling shows that redirect URIs are compared as strings: equivalent spellings
-// are refused.
+// TestA07RedirectSpelling shows that redirect URIs are compared as strings, so that other spellings
+// of a registered URI are refused.
 func TestA07RedirectSpelling(t *testing.T) {
 	wantNoRedirectTo(t, project(t).NewClient(t, "spa"),
 		"HTTPS://RP.EXAMPLE/cb", "https://rp.example:443/cb", "https://rp.example./cb",
@@ -69,7 +69,8 @@ func TestA08UnknownClients(t *testing.T) {
 	want := ""
 	for name, f := range tests {
 		page := c.Browser().Open(t, f.URL(),
-			harness.Header("X-Forwarded-For", "192.0.2.1")) // requests from this machine would see the cause
+			// The page tells requests from this machine the cause.
+			harness.Header("X-Forwarded-For", "192.0.2.1"))
 		page.WantErrorPage(t, 400)
 		got := plain(page.Answer)
 		if want == "" {
@@ -124,7 +125,8 @@ func TestA10OptionalChallenge(t *testing.T) {
 	b := c.Browser()
 
 	without := c.NewFlow(loginScope).Without("code_challenge", "code_challenge_method")
-	without.Redeem(t, without.Code(t, b, sub)).WantError(t, 400, "invalid_grant") // Redeem sends a verifier regardless
+	// Redeem always sends a verifier.
+	without.Redeem(t, without.Code(t, b, sub)).WantError(t, 400, "invalid_grant")
 	form := without.Form(without.Code(t, b, sub))
 	form.Del("code_verifier")
 	c.Token(t, form).Want(t, 200)
@@ -135,8 +137,8 @@ func TestA10OptionalChallenge(t *testing.T) {
 	c.Token(t, form).WantError(t, 400, "invalid_grant")
 }
 
-// TestA12Verifiers shows that challenges and verifiers of a wrong length or alphabet, and the
-// verifier of another flow, are refused.
+// TestA12Verifiers shows that challenges and verifiers are refused if their length or alphabet is
+// wrong. The verifier of another flow is refused too.
 func TestA12Verifiers(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -174,7 +176,7 @@ func TestA14Replay(t *testing.T) {
 
 			p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 			f.Redeem(t, code).WantError(t, 400, "invalid_grant")
-			harness.WithinASecond(t, "the access token of a replayed code", func() error {
+			harness.WithinASecond(t, "the access token of a replayed code to be revoked", func() error {
 				return p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).StatusIs(401)
 			})
 			c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
@@ -182,8 +184,8 @@ func TestA14Replay(t *testing.T) {
 	}
 }
 
-// TestA17CodeBinding shows that a code is bound to its redirect URI and its client, and that it
-// stays valid after an attempt by another client.
+// TestA17CodeBinding shows that a code is bound to its redirect URI and its client. An attempt by
+// another client does not invalidate the code.
 func TestA17CodeBinding(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web", "--first-party")
@@ -200,9 +202,10 @@ func TestA17CodeBinding(t *testing.T) {
 		f := c.NewFlow(loginScope)
 		code := f.Code(t, b, sub)
 		if a := other.Token(t, f.Form(code)); a.Status != 400 || a.Object(t)["error"] != "invalid_grant" {
-			t.Errorf("a code redeemed by another client of %s = %d %s, want invalid_grant", name, a.Status, a.Body)
+			t.Errorf("another client of %s redeemed the code: %d %s, want invalid_grant", name, a.Status,
+				a.Body)
 		}
-		f.Redeem(t, code).Want(t, 200) // the attempt by the other client did not invalidate the code
+		f.Redeem(t, code).Want(t, 200) // the code is still valid
 	}
 
 	for _, code := range []string{"", "x", strings.Repeat("A", 10_000), "' OR 1=1--", "\x00"} {
@@ -210,8 +213,8 @@ func TestA17CodeBinding(t *testing.T) {
 	}
 }
 
-// TestA18Issuer shows that every response to a client names the issuer (RFC 9207), and that
-// discovery announces this.
+// TestA18Issuer shows that authorization responses name the issuer (RFC 9207), and that the
+// metadata announces this.
 func TestA18Issuer(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -224,11 +227,13 @@ func TestA18Issuer(t *testing.T) {
 	}
 
 	for _, name := range []string{"openid-configuration", "oauth-authorization-server"} {
-		for _, folder := range []string{"/.well-known/", "//.well-known/"} { // naive clients build the second form
+		// Naive clients append to an issuer that ends with a slash.
+		for _, folder := range []string{"/.well-known/", "//.well-known/"} {
 			doc := p.Get(t, p.HTTP+folder+name).Want(t, 200).Object(t)
 			if iss := doc["authorization_response_iss_parameter_supported"]; doc["issuer"] != p.Issuer() ||
 				iss != true {
-				t.Errorf("%s%s has issuer %v, iss %v; want %q, true", folder, name, doc["issuer"], iss, p.Issuer())
+				t.Errorf("%s%s: the issuer is %v and iss is supported: %v; want %q, true", folder, name,
+					doc["issuer"], iss, p.Issuer())
 			}
 		}
 	}

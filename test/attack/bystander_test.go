@@ -13,21 +13,21 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// bystanderLimit is how long 99 % of a bystander's token verifications may take, at most, during
+// bystanderLimit is the longest time that 99 % of a bystander's token verifications may take during
 // the attacks. It is enforced if SELVAGE_TEST_BYSTANDER is set. `make attack` sets the variable and
-// runs one part at a time.
+// runs one part of the tests at a time.
 const bystanderLimit = 25 * time.Millisecond
 
 // isBystanderLimited reports whether bystanderLimit is enforced.
 func isBystanderLimited() bool { return os.Getenv("SELVAGE_TEST_BYSTANDER") != "" }
 
-// A bystander is a project that is not attacked, on the shared server. One of its tokens is
-// verified fifty times a second during the attacks, or five times a second if no limit is enforced.
+// A bystander is a project on the shared server that is not attacked. One of its tokens is verified
+// fifty times a second during the attacks, or five times a second if no limit is enforced.
 type bystander struct {
 	start sync.Once
 	end   chan struct{} // closed when the attacks have ended
 	ended sync.WaitGroup
-	took  []time.Duration // duration of each verification; read it after ended
+	took  []time.Duration // the duration of each verification; complete when ended is done
 	wrong error           // the last verification that did not return 200
 }
 
@@ -84,7 +84,7 @@ func verifyOnce(client *http.Client, request *http.Request) error {
 }
 
 // report stops the verifications and prints how long they took. It returns an error if any of them
-// failed or, if the limit is enforced, 1 % took longer.
+// failed or, if bystanderLimit is enforced, if more than 1 % took longer.
 func (b *bystander) report() error {
 	close(b.end)
 	b.ended.Wait()
@@ -100,9 +100,10 @@ func (b *bystander) report() error {
 
 	switch {
 	case b.wrong != nil:
-		return fmt.Errorf("a bystander's token was not verified: %w", b.wrong)
+		return fmt.Errorf("verifying the bystander's token: %w", b.wrong)
 	case p99 > bystanderLimit && isBystanderLimited():
-		return fmt.Errorf("a bystander's p99 is %v, want at most %v", p99, bystanderLimit)
+		return fmt.Errorf("99 %% of the bystander's verifications took at most %v, want at most %v", p99,
+			bystanderLimit)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func processOf(t *testing.T, s *harness.Server) (p process) {
 const (
 	maxCPU  = 50 * time.Millisecond
 	maxHeap = 5 << 20
-	maxMore = 20 * time.Millisecond
+	maxMore = 20 * time.Millisecond // CPU time of a hostile password, beyond an ordinary one
 )
 
 // A costlyRequest is a request that is designed to be costly.
@@ -54,9 +54,9 @@ type costlyRequest struct {
 	opts         []harness.Option
 }
 
-// TestI17HostileRequests sends requests that are designed to be costly. Each costs less than 50 ms
-// of CPU time and 5 MiB. A hostile password costs at most 20 ms more than an ordinary one, whose
-// hash is intentionally expensive.
+// TestI17HostileRequests sends requests that are designed to be costly. Each must cost less than 50
+// ms of CPU time and 5 MiB of memory. Hashing any password is expensive, so a hostile password is
+// compared with an ordinary one: it may cost less than 20 ms more.
 func TestI17HostileRequests(t *testing.T) {
 	harness.OneBackend(t)
 	if runtime.GOOS != "linux" {
@@ -67,7 +67,7 @@ func TestI17HostileRequests(t *testing.T) {
 
 	requests := costlyRequests(t, p, key)
 	for name, body := range costlyBodies() {
-		// Resource bodies may be half as large as other bodies.
+		// The limit for the body of a resource is half the limit for other bodies.
 		requests[name] = apiRequest(p, key, "resources/conference_rooms", body(520_000))
 		requests[name+", subscriber"] = apiRequest(p, key, "resources/subscribers", body(1_000_000))
 	}
@@ -96,7 +96,7 @@ func apiRequest(p *harness.Project, key, path, body string) costlyRequest {
 	}
 }
 
-// costlyRequests returns the requests by name, except those with the bodies of costlyBodies.
+// costlyRequests returns requests by name, other than those with the bodies of costlyBodies.
 func costlyRequests(t *testing.T, p *harness.Project, key string) map[string]costlyRequest {
 	t.Helper()
 	repeat := strings.Repeat
@@ -194,8 +194,8 @@ type costTable struct {
 	lines  strings.Builder
 }
 
-// measure returns the cost of a request. It repeats the measurement, at most five times, until the
-// cost is within the bounds.
+// measure returns the cost of a request. It measures up to five times, until the cost is within the
+// bounds.
 func (c *costTable) measure(name string, r costlyRequest, most time.Duration) process {
 	c.t.Helper()
 	cost := leastCost(c.t, c.server, most, func() error {
@@ -207,7 +207,7 @@ func (c *costTable) measure(name string, r costlyRequest, most time.Duration) pr
 	mebibytes := float64(cost.heap) / (1 << 20)
 	fmt.Fprintf(&c.lines, "\n%-32s %8.1f ms %8.1f MiB", name, milliseconds, mebibytes)
 	if cost.cpu == time.Hour {
-		c.t.Errorf("%s: the server does not answer", name)
+		c.t.Errorf("%s: the server did not answer", name)
 	}
 	return cost
 }
@@ -221,8 +221,8 @@ func (c *costTable) check(name string, r costlyRequest, most time.Duration) {
 	}
 }
 
-// leastCost returns the lowest cost of a request in up to five attempts, because other requests can
-// only add to a measurement. It stops at the first attempt within the bounds.
+// leastCost returns the lowest cost of a request in up to five attempts, because other work of the
+// server can only add to a measurement. It stops as soon as the cost is within the bounds.
 func leastCost(t *testing.T, s *harness.Server, most time.Duration, request func() error) process {
 	t.Helper()
 	least := process{time.Hour, 1 << 40}

@@ -15,8 +15,8 @@ import (
 
 // TestP09ParallelLogins starts 300 logins at the same time. Each password hash takes 19 MiB, which
 // would be 5.6 GiB for all of them. Logins therefore wait for one another, or get an error that
-// says when to try again. The server needs at most 512 MiB. Meanwhile it verifies tokens without
-// making them wait for the logins.
+// says when to try again. The server uses at most 512 MiB. Meanwhile, it verifies tokens without
+// waiting for the logins.
 func TestP09ParallelLogins(t *testing.T) {
 	harness.OneBackend(t)
 	const crowd, maxKiB = 300, 512 << 10
@@ -65,14 +65,14 @@ func TestP09ParallelLogins(t *testing.T) {
 	p99 := verifications[len(verifications)*99/100]
 	limit := max(time.Second, loginsTook/4)
 	if p99 > limit {
-		t.Errorf("during logins, which took %v, p99 of %d verifications of a token was %v, want at most %v",
+		t.Errorf("during logins that took %v, the p99 of %d token verifications was %v, want at most %v",
 			loginsTook, len(verifications), p99, limit)
 	}
 	t.Logf("%d of %d logins succeeded; %d verifications during them", succeeded, crowd, len(verifications))
 }
 
-// verifyUntil verifies a token at least once, and then until over is closed. It returns how long
-// each verification took.
+// verifyUntil verifies a token repeatedly until over is closed, and at least once. It returns how
+// long each verification took.
 func verifyUntil(t *testing.T, p *harness.Project, token string, over <-chan struct{}) (took []time.Duration) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond) // leaves the CPU to the logins
@@ -89,8 +89,8 @@ func verifyUntil(t *testing.T, p *harness.Project, token string, over <-chan str
 	}
 }
 
-// countLogins returns how many logins succeeded, which must be at least one. The others must say
-// when to try again.
+// countLogins returns how many logins succeeded, which must be at least one. The responses to all
+// others must say when to try again.
 func countLogins(t *testing.T, results []harness.Page) (succeeded int) {
 	t.Helper()
 	for i, r := range results {

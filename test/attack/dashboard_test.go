@@ -67,7 +67,7 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 }
 
 // TestS07DashboardSignOut shows that old cookies do not open the dashboard. It tests cookies from
-// before the login, and cookies of a session that was signed out.
+// before the login, and cookies of a session that has been signed out.
 func TestS07DashboardSignOut(t *testing.T) {
 	p := project(t)
 	email := newOperator(t, p, "admin@"+p.ID)
@@ -156,7 +156,7 @@ func TestD04Dashboard(t *testing.T) {
 	stranger.Open(t, laml+".json").Want(t, 401, 403, 404)
 	subscriber.Open(t, laml+".json").Want(t, 401)
 
-	// A viewer may not delete. No session may delete without a same-origin request.
+	// A viewer cannot delete a recording. An admin can, but only with a same-origin request.
 	ours := harness.Header("Sec-Fetch-Site", "same-origin")
 	p.Do(t, "DELETE", laml+"/"+sid, viewer.Cookies(), ours).Want(t, 401, 403)
 	admin := operator(t, p, "admin@"+p.ID)
@@ -172,7 +172,7 @@ func TestD04Dashboard(t *testing.T) {
 	p.Do(t, "DELETE", laml+"/"+sid, admin.Cookies(), ours).Want(t, 204)
 }
 
-// TestD05Echo shows that the dashboard escapes markup from requests in its responses.
+// TestD05Echo shows that the dashboard escapes the parts of a request that its response repeats.
 func TestD05Echo(t *testing.T) {
 	p := project(t)
 	admin := operator(t, p, "admin@"+p.ID)
@@ -185,7 +185,7 @@ func TestD05Echo(t *testing.T) {
 		{Path: "/dashboard/setup", RawQuery: "token=" + url.QueryEscape(evil)},
 		{Path: "/dashboard/login", RawQuery: "next=" + url.QueryEscape(evil)},
 	} {
-		for who, b := range map[string]*harness.Browser{"an admin": admin, "nobody": p.Browser()} {
+		for who, b := range map[string]*harness.Browser{"an admin": admin, "a stranger": p.Browser()} {
 			page := string(b.Open(t, p.PublicURL+target.String()).Body)
 			if strings.Contains(page, "<script>alert") {
 				t.Errorf("the page at %s for %s contains the markup unescaped", target.Path, who)

@@ -33,17 +33,17 @@ func pollOf(c *harness.Client, code string) url.Values {
 	return url.Values{"grant_type": {deviceGrant}, "client_id": {c.ID}, "device_code": {code}}
 }
 
-func tv(t *testing.T, p *harness.Project) *harness.Client {
+func newTV(t *testing.T, p *harness.Project) *harness.Client {
 	t.Helper()
 	return p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")
 }
 
-// TestD8628Guesses shows that guesses at user codes are limited per network. Beyond the limit, even
-// a valid code is refused.
+// TestD8628Guesses shows that the number of wrong user codes from a network is limited. Beyond the
+// limit, even a valid code is refused.
 func TestD8628Guesses(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__DEVICE_CODES=5"}})
 	p := s.NewProject(t)
-	d := beginDevice(t, tv(t, p))
+	d := beginDevice(t, newTV(t, p))
 	const letters = "BCDFGHJK"
 
 	refused := 0
@@ -64,11 +64,11 @@ func TestD8628Guesses(t *testing.T) {
 	b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User}).Want(t, 429)
 }
 
-// TestD8628OtherProject shows that a subscriber of another project cannot approve a device. Neither
-// a password nor an existing login helps.
+// TestD8628OtherProject shows that a subscriber of another project cannot approve a device, neither
+// with a password nor with an existing login.
 func TestD8628OtherProject(t *testing.T) {
 	p, other := project(t), project(t)
-	c, stranger := tv(t, p), other.NewSubscriber(t)
+	c, stranger := newTV(t, p), other.NewSubscriber(t)
 	d := beginDevice(t, c)
 
 	b := other.Browser()
@@ -76,22 +76,23 @@ func TestD8628OtherProject(t *testing.T) {
 	b.Submit(t, login, "login-submit", map[string]string{"username": stranger.Email,
 		"password": stranger.Password}).Want(t, 422)
 
-	foreign := tv(t, other)
+	foreign := newTV(t, other)
 	pollDevice(t, foreign, d.Device).WantError(t, 400, "invalid_grant")
 	pollDevice(t, c, d.Device).WantError(t, 400, "authorization_pending")
 
 	_, signedIn := other.NewClient(t, "spa", "--first-party").SignIn(t, stranger, loginScope)
 	page := signedIn.Submit(t, signedIn.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User})
 	if page.Has("consent-allow") || !page.Has("login-submit") {
-		t.Errorf("a login to another project can confirm the device: %d %s", page.Status, page.URL.Path)
+		t.Errorf("the page for a subscriber of another project is %d %s, want a login page", page.Status,
+			page.URL.Path)
 	}
 }
 
-// TestD8628Polls polls faster than permitted. Every early poll gets slow_down, however many early
-// polls came before it. Altered device codes, and the user code in place of the device code, are
-// invalid.
+// TestD8628Polls polls faster than permitted. Every early poll gets slow_down, even after other
+// early polls. Altered device codes are invalid, and so is the user code in place of the device
+// code.
 func TestD8628Polls(t *testing.T) {
-	c := tv(t, project(t))
+	c := newTV(t, project(t))
 	d := beginDevice(t, c)
 	last := time.Now()
 	pollDevice(t, c, d.Device).WantError(t, 400, "authorization_pending")
@@ -106,7 +107,8 @@ func TestD8628Polls(t *testing.T) {
 		"in lower case": strings.ToLower(d.Device),
 	} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {
-			t.Errorf("%s as device code: %d %s, want invalid_grant", name, a.Status, a.Body)
+			t.Errorf("polling with a device code (%s) returned %d %s, want invalid_grant", name, a.Status,
+				a.Body)
 		}
 	}
 }

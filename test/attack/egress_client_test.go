@@ -13,8 +13,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// inside returns URLs that only the server can reach; most of them lead to the trap. The URLs in
-// shown name localhost or a private address. The host name in hidden resolves to a private address.
+// inside returns URLs that only the server can reach. Most of them lead to the trap. The URLs in
+// shown name localhost or an internal address. The host name in hidden resolves to an internal
+// address.
 func (tr *trap) inside(t *testing.T) (shown []string, hidden string) {
 	t.Helper()
 	u, err := url.Parse(tr.URL)
@@ -26,9 +27,9 @@ func (tr *trap) inside(t *testing.T) (shown []string, hidden string) {
 		"https://[::ffff:127.0.0.1]" + port, "https://169.254.169.254"}, "https://" + privateName(t) + port
 }
 
-// TestI12ClientDocuments shows that the server fetches no document of a client from an address that
-// only the server can reach. These documents are the client's keys, sector, logo and request
-// objects.
+// TestI12ClientDocuments shows that the server never fetches a client's documents from an address
+// that only the server can reach. These documents are the client's keys, sector identifier, logo
+// and request objects.
 func TestI12ClientDocuments(t *testing.T) {
 	p, tr := project(t), newTrap(t)
 	p.CLI(t, "", "project", "update", p.ID, "--client-registration", "token")
@@ -59,7 +60,8 @@ func TestI12ClientDocuments(t *testing.T) {
 		a := register(documents(at)).WantError(t, 400, "invalid_client_metadata")
 		for _, member := range []string{"logo_uri", "request_uris", "jwks_uri", "backchannel_logout_uri"} {
 			if !strings.Contains(string(a.Body), member) {
-				t.Errorf("registering %s at %s: %s, want an error about it", member, at, a.Body)
+				t.Errorf("registering a client with %s at %s: %s, want an error about this member", member,
+					at, a.Body)
 			}
 		}
 	}
@@ -69,8 +71,8 @@ func TestI12ClientDocuments(t *testing.T) {
 	tr.wantNoCalls(t)
 }
 
-// wantUnfetched checks that a client whose documents are at a hidden address has no logo, no request
-// object and no keys.
+// wantUnfetched checks that a client whose documents are at hidden has no logo, no request object
+// and no keys.
 func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 	t.Helper()
 	page := c.Browser().Open(t, c.NewFlow("openid").URL())
@@ -100,8 +102,8 @@ func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 	c.Post(t, "/oauth/token", harness.Form(form)).WantError(t, 401, "invalid_client")
 }
 
-// unverified returns a client's assertion with a wrong signature. The server must read the client's
-// keys to verify it.
+// unverified returns a client assertion with a wrong signature. To find that out, the server must
+// fetch the client's keys.
 func unverified(t *testing.T, c *harness.Client) string {
 	t.Helper()
 	claims, err := json.Marshal(map[string]any{
@@ -118,8 +120,8 @@ func unverified(t *testing.T, c *harness.Client) string {
 	return part([]byte(`{"alg":"ES256","kid":"k"}`)) + "." + part(claims) + "." + part(make([]byte, 64))
 }
 
-// TestI12Upstream shows that the server does not discover a provider at an address that only the
-// server can reach.
+// TestI12Upstream shows that the server never fetches the metadata of a provider from an address
+// that only the server can reach.
 func TestI12Upstream(t *testing.T) {
 	p, tr := project(t), newTrap(t)
 	shown, hidden := tr.inside(t)
@@ -143,7 +145,7 @@ func TestI12Upstream(t *testing.T) {
 	b := p.Browser()
 	left := b.Submit(t, b.Open(t, p.NewClient(t, "spa").NewFlow("openid").URL()), "upstream-0", nil)
 	if left.Left != nil || left.Status < 400 {
-		t.Errorf("the button leads to %v with %d, want an error page", left.Left, left.Status)
+		t.Errorf("the button led to %v with the status %d, want an error page", left.Left, left.Status)
 	}
 	tr.wantNoCalls(t)
 }

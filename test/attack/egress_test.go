@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// manager returns credentials that permit managing webhooks.
+// manager returns credentials that may manage webhooks.
 func manager(t *testing.T, p *harness.Project) harness.Option {
 	t.Helper()
 	return harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -60,24 +60,22 @@ func TestI12URLs(t *testing.T) {
 		if a.Status != http.StatusUnprocessableEntity ||
 			!strings.Contains(string(a.Body), `"code":"`+code+`"`) ||
 			!strings.Contains(string(a.Body), `"attribute":"url"`) {
-			t.Errorf("a webhook to %q = %d %s, want 422 %s", url, a.Status, a.Body, code)
+			t.Errorf("creating a webhook to %q returned %d %s, want 422 %s", url, a.Status, a.Body, code)
 		}
 	}
 	trap.wantNoCalls(t)
 }
 
-// deliveries returns the deliveries of a webhook.
-func deliveries(t *testing.T, p *harness.Project, boss harness.Option, path string) []struct {
+// A delivery is a webhook delivery, as the API returns it.
+type delivery struct {
 	State, Error string
 	Status       int
-} {
+}
+
+// deliveries returns the deliveries of a webhook.
+func deliveries(t *testing.T, p *harness.Project, boss harness.Option, path string) []delivery {
 	t.Helper()
-	var list struct {
-		Data []struct {
-			State, Error string
-			Status       int
-		}
-	}
+	var list struct{ Data []delivery }
 	p.Get(t, path+"/deliveries", boss).Want(t, 200).Read(t, &list)
 	return list.Data
 }
@@ -93,16 +91,16 @@ func rawDeliveries(t *testing.T, p *harness.Project, boss harness.Option, path s
 	return all
 }
 
-// privateName returns a host name from /etc/hosts that resolves to a private address. The name
-// itself does not reveal that.
+// privateName returns a host name from /etc/hosts that resolves to a private address, although it
+// does not look like a private name.
 func privateName(t *testing.T) string {
 	t.Helper()
 	hosts, err := os.Open("/etc/hosts")
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	defer hosts.Close()
+
 	for lines := bufio.NewScanner(hosts); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 2 || net.ParseIP(fields[0]) == nil {
@@ -138,7 +136,7 @@ func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 	return l.Addr().(*net.TCPAddr).Port, hit
 }
 
-// notPermitted is the reason why requests to a private address fail. It reveals no address.
+// notPermitted is the error of a request to a private address. It does not reveal the address.
 const notPermitted = "requests to the host's address are not allowed, unless the host is in egress.allow"
 
 // TestI12Dial shows that a webhook is not sent to a name that resolves to a private address. The
@@ -177,8 +175,8 @@ func TestI12Dial(t *testing.T) {
 	}
 }
 
-// TestI12Logout shows that a back-channel logout is not sent to a name that resolves to a
-// private address.
+// TestI12Logout shows that no back-channel logout is sent to a name that resolves to a private
+// address.
 func TestI12Logout(t *testing.T) {
 	p := project(t)
 	port, hit := listenAnywhere(t)
@@ -231,7 +229,7 @@ func TestI12Redirect(t *testing.T) {
 		return nil
 	})
 	if all := rawDeliveries(t, p, boss, path); len(all) != 1 || !strings.Contains(all[0], `"response_body":""`) {
-		t.Errorf("the response of a redirect is kept: %v", all)
+		t.Errorf("the body of a redirect was stored: %v", all)
 	}
 	trap.wantNoCalls(t)
 }

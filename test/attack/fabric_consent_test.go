@@ -9,8 +9,8 @@ import (
 )
 
 // TestConsentNamesFabricAccess shows that the consent page mentions fabric access. A fabric token
-// reveals more than the scope openid, so people must know this before they agree. A client with JWT
-// access tokens learns no more than the scope allows.
+// reveals more than the scope openid allows, so people must know this before they agree. A client
+// with JWT access tokens learns no more than the scope allows.
 func TestConsentNamesFabricAccess(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -20,10 +20,10 @@ func TestConsentNamesFabricAccess(t *testing.T) {
 		page := b.Submit(t, b.Open(t, f.URL()), "login-submit",
 			map[string]string{"username": sub.Email, "password": sub.Password})
 		if !page.Has("consent-allow") {
-			t.Errorf("with %s tokens the page has no #consent-allow: %s", format, page.Body)
+			t.Errorf("with %s tokens, the page has no #consent-allow: %s", format, page.Body)
 		}
 		if got := strings.Contains(string(page.Body), "Call as you"); got != reveals {
-			t.Errorf("with %s tokens the page says that the app can call as the subscriber: %v, want %v\n%s",
+			t.Errorf("with %s tokens, the page says that the app can call as the subscriber: %v, want %v\n%s",
 				format, got, reveals, page.Body)
 		}
 
@@ -31,15 +31,16 @@ func TestConsentNamesFabricAccess(t *testing.T) {
 		f.Redeem(t, b.Submit(t, page, "consent-allow", nil).Callback(t).Get("code")).Want(t, 200).Read(t, &tokens)
 		info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200, 401)
 		if got := strings.Contains(string(info.Body), sub.Email); got != reveals {
-			t.Errorf("the %s token of the scope openid returns the email: %v, want %v", format, got, reveals)
+			t.Errorf("the %s token with the scope openid reveals the email: %v, want %v", format, got,
+				reveals)
 		}
 	}
 }
 
 // TestFabricAccessNeedsConsent shows that a client gets a fabric token only after the subscriber
-// has consented that the client may act as the subscriber. Two clients try to reuse a consent to
-// something else. The subscriber consented to an ID token for the first client, and to JWT access
-// tokens for the second.
+// has agreed that the client may act as the subscriber. Two clients try to reuse another consent:
+// the subscriber has agreed to an ID token for the first client, and to JWT access tokens for the
+// second.
 func TestFabricAccessNeedsConsent(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -65,14 +66,14 @@ func TestFabricAccessNeedsConsent(t *testing.T) {
 	harness.WithinASecond(t, "a code without a new consent", func() error {
 		got := b.Open(t, c.NewFlow(loginScope).With("prompt", "none").URL()).Callback(t)
 		if got.Get("error") != "consent_required" {
-			return fmt.Errorf("the client gets %v, want consent_required", got)
+			return fmt.Errorf("the client got %v, want consent_required", got)
 		}
 		return nil
 	})
 	c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 
-	// After the consent, the account page lists the access. If the access is revoked, the app must
-	// ask again.
+	// After the consent, the account page lists the app's access. If the access is revoked, the app
+	// must ask again.
 	page := b.Open(t, c.NewFlow(loginScope).URL())
 	if !strings.Contains(string(page.Body), "Call as you") {
 		t.Fatalf("the page does not ask whether the app may call as the subscriber: %s", page.Body)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// faults returns the code of each attribute that a 422 response names. Every entry must be a
-// complete validation error.
+// faults returns the code for each attribute that a 422 response names. It checks that every entry
+// is a complete validation error.
 func faults(t *testing.T, a harness.Answer) map[string]string {
 	t.Helper()
 	var body struct {
@@ -35,7 +35,7 @@ func faults(t *testing.T, a harness.Answer) map[string]string {
 	return codes
 }
 
-// wantFault checks that a 422 response names an attribute and a code.
+// wantFault checks that a 422 response has an error for an attribute.
 func wantFault(t *testing.T, request string, a harness.Answer, attribute string) {
 	t.Helper()
 	if codes := faults(t, a); codes[attribute] == "" {
@@ -101,12 +101,13 @@ func TestF05Bodies(t *testing.T) {
 	var list struct{ Data []any }
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Data) != 0 {
-		t.Errorf("refused bodies left %d subscribers", len(list.Data))
+		t.Errorf("refused requests created %d subscribers", len(list.Data))
 	}
 	p.Post(t, tokens, p.Basic(), harness.Form(url.Values{"reference": {"ada"}})).Want(t, 200)
 }
 
-// TestF07AllowedAddresses shows that a guest token needs one to ten addresses of its project.
+// TestF07AllowedAddresses shows that a request for a guest token must name one to ten addresses of
+// its own project.
 func TestF07AllowedAddresses(t *testing.T) {
 	p := project(t)
 	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
@@ -156,7 +157,7 @@ func TestF07AllowedAddresses(t *testing.T) {
 	}
 	request(map[string]any{"allowed_addresses": []string{mine, mine}}).Want(t, 201, 422)
 
-	// A response reports all faults of a request together.
+	// A response reports all faults of a request at once.
 	both := faults(t, request(map[string]any{"expire_at": "soon"}))
 	for _, attribute := range []string{"allowed_addresses", "expire_at"} {
 		if both[attribute] == "" {
@@ -165,8 +166,8 @@ func TestF07AllowedAddresses(t *testing.T) {
 	}
 }
 
-// TestF08Invites shows that a subscriber can invite only to the subscriber's own addresses, for a
-// limited time. An invite becomes invalid when its address is deleted.
+// TestF08Invites shows that a subscriber can create invites only to the subscriber's own addresses,
+// and only for a limited time. An invite becomes invalid when its address is deleted.
 func TestF08Invites(t *testing.T) {
 	p := project(t)
 	ada, eve := p.NewSAT(t, "ada"), p.NewSAT(t, "eve")
@@ -186,7 +187,7 @@ func TestF08Invites(t *testing.T) {
 		"an array":  {"address_id": []string{mine}},
 	} {
 		if _, ok := faults(t, invite(body))["address_id"]; !ok {
-			t.Errorf("an invite to an address that is %s: the error does not name address_id", name)
+			t.Errorf("an invite to an address (%s): the error does not name address_id", name)
 		}
 	}
 
@@ -217,7 +218,7 @@ func TestF08Invites(t *testing.T) {
 }
 
 // TestF10Refresh shows that a fabric refresh token works once and only in its own project. It also
-// shows that the fingerprint and scope of a token are checked.
+// shows that the fingerprint and scope in a request for a token are checked.
 func TestF10Refresh(t *testing.T) {
 	p, stranger := project(t), project(t)
 	refresh := func(p *harness.Project, token any) harness.Answer {
@@ -251,8 +252,8 @@ func TestF10Refresh(t *testing.T) {
 	wantFault(t, "an unknown scope", issue(map[string]any{"scope": "everything"}), "scope")
 }
 
-// TestF10ShortLife shows that a renewable token that is not bound to a key is valid for at most a
-// minute.
+// TestF10ShortLife shows that a token with the scope sat:refresh, but without a fingerprint, is
+// valid for at most a minute.
 func TestF10ShortLife(t *testing.T) {
 	p := project(t)
 	var sat harness.SAT
@@ -269,8 +270,8 @@ func TestF10ShortLife(t *testing.T) {
 	}
 }
 
-// TestF13Hosts shows that a token request cannot choose the host to which the token's holder
-// connects.
+// TestF13Hosts shows that a request for a token cannot choose the host that the token's holder
+// connects to.
 func TestF13Hosts(t *testing.T) {
 	p := project(t)
 	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)

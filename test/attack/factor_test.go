@@ -14,8 +14,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestS09FirstFactor lets many clients that know only the password set up an account's first second
-// factor at the same time. One of them succeeds. The others must sign in again with that factor.
+// TestS09FirstFactor lets many browsers that are signed in with only the password set up an
+// account's second factor at the same time. One of them succeeds. The others must sign in again
+// with that factor.
 func TestS09FirstFactor(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -46,11 +47,11 @@ func TestS09FirstFactor(t *testing.T) {
 		case a.Has("recovery-codes"):
 			won++
 		case !a.Has("login-submit"):
-			t.Errorf("browser %d gets neither recovery codes nor a login page: %d %s", i, a.Status, a.Body)
+			t.Errorf("browser %d got neither recovery codes nor a login page: %d %s", i, a.Status, a.Body)
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d of %d browsers set up the first factor of one account, want one", won, crowd)
+		t.Errorf("%d of %d browsers set up the account's first factor, want 1", won, crowd)
 	}
 
 	var factors struct{ Data []struct{ Type string } }
@@ -64,13 +65,13 @@ func TestS09FirstFactor(t *testing.T) {
 		}
 	}
 	if passkeys != 1 {
-		t.Errorf("the account has %d passkeys, want one: %v", passkeys, factors.Data)
+		t.Errorf("the account has %d passkeys, want 1: %v", passkeys, factors.Data)
 	}
 }
 
 // TestStreamNeedsFactor shows that the dashboard's event streams follow the rule for second
 // factors. An open stream ends when its operator gets a role that requires a second factor. No new
-// stream begins before the session has presented one.
+// stream begins until the operator has presented one.
 func TestStreamNeedsFactor(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=owners"}})
 	p := s.NewProject(t)
@@ -82,7 +83,7 @@ func TestStreamNeedsFactor(t *testing.T) {
 	base := "/dashboard/projects/" + p.ID + "/recordings"
 	stream := html.UnescapeString(livePattern.FindString(string(b.Open(t, base).Want(t, 200).Body)))
 	if stream == "" {
-		t.Fatal("the page names no event stream")
+		t.Fatal("the page does not name an event stream")
 	}
 
 	// The beginning of the response proves that the stream is open before the role changes.
@@ -102,7 +103,8 @@ func TestStreamNeedsFactor(t *testing.T) {
 
 	lines := bufio.NewScanner(a.Body)
 	if !lines.Scan() || a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("the stream = %d %s, want 200 text/event-stream", a.StatusCode, a.Header.Get("Content-Type"))
+		t.Fatalf("the stream returned %d %s, want 200 text/event-stream", a.StatusCode,
+			a.Header.Get("Content-Type"))
 	}
 
 	p.CLI(t, "", "operator", "update", email, "--role", "owner@"+p.ID)
@@ -111,11 +113,11 @@ func TestStreamNeedsFactor(t *testing.T) {
 		got += lines.Text() + "\n"
 	}
 	if !strings.Contains(got, "event: end") {
-		t.Errorf("after the change the stream says %q, %v, want event: end", got, lines.Err())
+		t.Errorf("after the change, the stream sent %q (error: %v), want event: end", got, lines.Err())
 	}
 	again := p.Get(t, stream, b.Cookies())
 	if again.Status != http.StatusSeeOther {
-		t.Errorf("a session without a second factor follows events: %d %s, want 303",
+		t.Errorf("following events without a second factor returned %d %s, want 303",
 			again.Status, again.Body)
 	}
 }

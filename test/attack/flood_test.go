@@ -17,8 +17,8 @@ import (
 )
 
 // TestI09Floods floods an HTTP/2 connection with frames that cost the client little. The server
-// closes the connection or processes all frames. It needs at most 256 MiB, and still answers other
-// clients.
+// either closes the connection or processes all frames. It uses at most 256 MiB, and still answers
+// other clients.
 func TestI09Floods(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)
@@ -74,8 +74,9 @@ func TestI09Floods(t *testing.T) {
 			if each > time.Millisecond {
 				t.Errorf("a frame cost %v of processor time, want at most 1 ms", each)
 			}
-			if peak := peakOf(t, s.PID()); peak > 256<<10 {
-				t.Errorf("the server took %d KiB at its peak, want at most %d", peak, 256<<10)
+			const maxKiB = 256 << 10
+			if peak := peakOf(t, s.PID()); peak > maxKiB {
+				t.Errorf("the server used %d KiB at its peak, want at most %d", peak, maxKiB)
 			}
 		})
 	}
@@ -96,9 +97,9 @@ func encodeHeader(s *harness.Server) []byte {
 	return b.Bytes()
 }
 
-// floodConnection sends frames over a new HTTP/2 connection. It stops when it has sent a certain
-// number, or when writing fails: after a few seconds, or because the server has closed the
-// connection. It returns how many frames it sent, and whether writing failed.
+// floodConnection sends frames over a new HTTP/2 connection. It stops after a fixed number of
+// frames, or when writing fails: because the server closed the connection, or because a few seconds
+// passed. It returns how many frames it sent, and whether writing failed.
 func floodConnection(
 	t *testing.T, s *harness.Server, send func(*http2.Framer, uint32) error,
 ) (sent int, closed bool) {

@@ -21,9 +21,9 @@ import (
 )
 
 // TestK10ForeignIDs calls every operation whose path contains an ID, with the IDs of another
-// project's objects. The keys and tokens that it uses have all rights in their own project. No
-// object is found, shown or changed. If a path contains several IDs, the test also tries it with
-// the attacker's own object as the first.
+// project's objects. The key and the token that it uses have all rights in their own project. No
+// response shows an object of the other project, and no object changes. If a path contains several
+// IDs, the test also tries it with the first ID replaced by one of the attacker's own.
 func TestK10ForeignIDs(t *testing.T) {
 	victim := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", harness.AllowLocal)
 	theirs, own := newThings(t, victim), newThings(t, victim.Server.NewProject(t))
@@ -33,7 +33,7 @@ func TestK10ForeignIDs(t *testing.T) {
 	for _, o := range operations(t) {
 		parameters := strings.Count(o.path, "{")
 		if parameters == 0 || slices.Contains(o.accepts, "none") {
-			continue // anyone may fetch this by its ID, such as public media
+			continue // anyone who knows the ID may fetch this, such as public media
 		}
 
 		paths := []string{theirs.fill(o.path)}
@@ -63,14 +63,14 @@ func TestK10ForeignIDs(t *testing.T) {
 	}
 	for path := range theirs.unknown {
 		if !unmade.MatchString(path) {
-			t.Errorf("%s was tried only with an unknown id: newThings has to create such an object", path)
+			t.Errorf("%s was tried only with an unknown ID, want newThings to create such an object", path)
 		}
 	}
 	t.Logf("%d things, %d requests", len(theirs.ids), n)
 }
 
-// example returns the document's example of a body, which would change something. If there is none,
-// it returns [body].
+// example returns the example body of the document, which would change something if the request
+// were permitted. If there is none, it returns [body].
 func example(o operation) harness.Option {
 	if o.example == nil {
 		return body(o)
@@ -89,7 +89,7 @@ type things struct {
 	sat     harness.SAT
 	account harness.Subscriber
 
-	// ids holds the IDs of the objects. The key is the path before the ID, with {} for each
+	// ids holds the IDs of the objects. The key is the path up to the ID, with {} for each
 	// parameter.
 	ids     map[string]string
 	unknown map[string]bool // paths that were filled with an unknown ID
@@ -106,19 +106,19 @@ func newThings(t *testing.T, p *harness.Project) *things {
 	th.addDeliveries(t)
 	th.addRoom(t)
 	th.addRecordings(t)
-	th.ids["/api/project/tokens/"] = th.made(t, "/api/project/tokens",
+	th.ids["/api/project/tokens/"] = th.create(t, "/api/project/tokens",
 		map[string]any{"name": canary, "permissions": []string{"calling"}})
 	for _, list := range []string{"/api/project/ingest_keys", "/api/project/registration_tokens"} {
-		th.ids[list+"/"] = th.made(t, list, map[string]any{"name": canary})
+		th.ids[list+"/"] = th.create(t, list, map[string]any{"name": canary})
 	}
 
-	th.ids["/api/project/upstreams/"] = th.made(t, "/api/project/upstreams",
+	th.ids["/api/project/upstreams/"] = th.create(t, "/api/project/upstreams",
 		map[string]any{"name": canary, "issuer": "https://id.example.com", "client_id": canary})
 	return th
 }
 
-// addAccount adds a subscriber with a second factor, a consent and logins. One login ends, and its
-// app is notified.
+// addAccount adds a subscriber with a second factor, a consent and two logins. It ends one of the
+// logins, so that the app is notified.
 func (th *things) addAccount(t *testing.T) {
 	t.Helper()
 	const subscribers = "/api/fabric/resources/subscribers/"
@@ -169,30 +169,30 @@ func (th *things) addConversation(t *testing.T) {
 	th.ids["/api/fabric/conversations/"] = peer
 }
 
-// digitsOf returns ten digits that differ from one ID to the next.
+// digitsOf returns ten digits that depend on an ID, so that they differ between projects.
 func digitsOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return strconv.FormatUint(1e9+binary.BigEndian.Uint64(sum[:])%9e9, 10)
 }
 
-// addResources adds a resource of each kind, from the document's examples.
+// addResources adds a resource of each kind that has an example in the document.
 func (th *things) addResources(t *testing.T) {
 	t.Helper()
 	var of string
 	for _, o := range operations(t) {
 		kind, ok := strings.CutPrefix(o.path, "/api/fabric/resources/")
 		if ok && o.method == "POST" && o.example != nil && kind != "subscribers" && !strings.Contains(kind, "/") {
-			of = th.made(t, o.path, o.example)
+			of = th.create(t, o.path, o.example)
 			th.ids[o.path+"/"], th.ids[strings.TrimSuffix(o.path, "s")+"/"] = of, of
 		}
 	}
 	th.ids["/api/fabric/resources/"] = of
 
-	th.ids["/api/fabric/phone_numbers/"] = th.made(t, "/api/fabric/phone_numbers",
+	th.ids["/api/fabric/phone_numbers/"] = th.create(t, "/api/fabric/phone_numbers",
 		map[string]any{"number": "+49" + digitsOf(th.ID)})
-	th.ids["/api/fabric/sip_addresses/"] = th.made(t, "/api/fabric/sip_addresses",
+	th.ids["/api/fabric/sip_addresses/"] = th.create(t, "/api/fabric/sip_addresses",
 		map[string]any{"name": "canary-" + th.ID, "calling_handler_resource_id": of})
-	th.ids["/api/fabric/resources/subscribers/{}/sip_endpoints/"] = th.made(t,
+	th.ids["/api/fabric/resources/subscribers/{}/sip_endpoints/"] = th.create(t,
 		"/api/fabric/resources/subscribers/"+th.account.ID+"/sip_endpoints",
 		map[string]any{"username": "canary", "password": "granite-otter-nine"})
 }
@@ -200,7 +200,8 @@ func (th *things) addResources(t *testing.T) {
 // addDeliveries adds a webhook and a delivery.
 func (th *things) addDeliveries(t *testing.T) {
 	t.Helper()
-	hook := th.made(t, "/api/fabric/webhooks", map[string]any{"name": canary, "url": harness.NewReceiver(t).URL})
+	hook := th.create(t, "/api/fabric/webhooks",
+		map[string]any{"name": canary, "url": harness.NewReceiver(t).URL})
 	th.ids["/api/fabric/webhooks/"] = hook
 	th.Post(t, "/api/fabric/webhooks/"+hook+"/test", th.key).Want(t, 200, 201, 202)
 	th.ids["/api/fabric/webhooks/{}/deliveries/"] = th.first(t, "/api/fabric/webhooks/"+hook+"/deliveries", "id")
@@ -210,7 +211,7 @@ func (th *things) addDeliveries(t *testing.T) {
 func (th *things) addRoom(t *testing.T) {
 	t.Helper()
 	const room = "canary-room"
-	th.made(t, "/api/fabric/resources/conference_rooms", map[string]any{"name": room})
+	th.create(t, "/api/fabric/resources/conference_rooms", map[string]any{"name": room})
 	caller := phone.Connect(t, th.Server, th.NewSAT(t, "caller").Token, "").G711().Dial("/public/" + room)
 	caller.WaitAnswered()
 	th.ids["/api/fabric/room_sessions/"] = th.first(t, "/api/fabric/room_sessions?state=in-progress", "id")
@@ -220,11 +221,11 @@ func (th *things) addRoom(t *testing.T) {
 	}
 }
 
-// lamlAccounts lists the prefixes of the LaML API.
+// lamlAccounts lists the two prefixes of paths in the LaML API.
 var lamlAccounts = []string{"/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"}
 
 // addRecordings adds a recording of a conference and a recording of a call. It also adds a
-// retention rule and the ID of a status callback.
+// retention rule, and finds the ID of a status callback.
 func (th *things) addRecordings(t *testing.T) {
 	t.Helper()
 	app := harness.NewReceiver(t)
@@ -244,18 +245,18 @@ func (th *things) addRecordings(t *testing.T) {
 		}
 	}
 
-	th.ids["/api/relay/rest/recordings/retention/"] = th.made(t, "/api/relay/rest/recordings/retention",
+	th.ids["/api/relay/rest/recordings/retention/"] = th.create(t, "/api/relay/rest/recordings/retention",
 		map[string]any{"days": 36525, "tag": "canary"})
 	th.ids["/api/relay/rest/recordings/callbacks/"] = th.first(t, "/api/relay/rest/recordings/callbacks", "id")
 }
 
-// made creates an object and returns its ID.
-func (th *things) made(t *testing.T, path string, in any) string {
+// create creates an object and returns its ID.
+func (th *things) create(t *testing.T, path string, in any) string {
 	t.Helper()
 	return fmt.Sprint(th.Post(t, path, th.key, harness.JSON(in)).Want(t, 200, 201).Object(t)["id"])
 }
 
-// first returns a member of the first object in a list.
+// first gets a list and returns a member of its first object.
 func (th *things) first(t *testing.T, path, member string) string {
 	t.Helper()
 	var list struct{ Data []map[string]any }
@@ -288,7 +289,8 @@ func (th *things) fillFrom(path string, from int) string {
 	return filled.String() + path[at:]
 }
 
-// isShown reports whether a response contains data of the project that the request did not contain.
+// isShown reports whether a response reveals data of the project. The project's ID counts only if
+// the request did not contain it.
 func (th *things) isShown(answer []byte, path string) bool {
 	text := string(answer)
 	return strings.Contains(text, canary) || strings.Contains(text, th.account.Email) ||
@@ -302,10 +304,11 @@ var unmade = regexp.MustCompile(`/(cxml_applications|dialogflow_agents)/`)
 // call.
 var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"|` +
 	`"(end_time|ended_at|left_at)":null,"duration":[0-9]+|` +
-	`"requests":[0-9]+,"bytes":[0-9]+,"first_at":"[^"]*","last_at":"[^"]*"`) // accesses to a recording's media
+	// The number of times that media was fetched.
+	`"requests":[0-9]+,"bytes":[0-9]+,"first_at":"[^"]*","last_at":"[^"]*"`)
 
-// show returns the response to each GET operation whose path contains an ID, by path. All objects
-// with these IDs exist.
+// show calls each GET operation whose path contains an ID, and wants 200. It returns the responses
+// by path.
 func (th *things) show(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -327,15 +330,15 @@ func (th *things) show(t *testing.T) map[string]string {
 	return all
 }
 
-// pending matches the state of a delivery that has not ended.
+// pending matches the state of a delivery that is still tried.
 var pending = regexp.MustCompile(`"state": ?"pending"`)
 
-// settled calls show repeatedly until all deliveries have ended and no response changes any longer.
-// It returns the last result.
+// settled calls show repeatedly until no delivery is pending and no response changes any longer. It
+// returns the last responses.
 func (th *things) settled(t *testing.T) (all map[string]string) {
 	t.Helper()
 	all = th.show(t)
-	harness.Eventually(t, time.Minute, "the things to settle", func() error {
+	harness.Eventually(t, time.Minute, "the objects to stop changing", func() error {
 		before := all
 		if all = th.show(t); !maps.Equal(all, before) {
 			return fmt.Errorf("the responses still change")

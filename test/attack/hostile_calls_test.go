@@ -32,14 +32,14 @@ func verto(t *testing.T, s *harness.Socket, method, call string, params map[stri
 	r := s.Call(t, "webrtc.verto", map[string]any{"callID": call,
 		"message": map[string]any{"jsonrpc": "2.0", "id": uuid.NewString(), "method": method, "params": params}})
 	if r.Error != nil {
-		t.Errorf("%s: error %+v, after which SDKs repeat the message", method, r.Error)
+		t.Errorf("%s: got the error %+v, want none, because SDKs would repeat the message", method, r.Error)
 	} else if err := json.Unmarshal(r.Result, &e); err != nil {
 		t.Errorf("%s: the answer is %s: %v", method, r.Result, err)
 	}
 	return e
 }
 
-// offer returns a browser's offer for an audio call. more contains additional lines for its
+// offer returns a browser's offer for an audio call. more contains additional lines for the audio
 // section.
 func offer(more ...string) string {
 	return strings.Join(append([]string{
@@ -79,7 +79,7 @@ func TestHostileDescriptions(t *testing.T) {
 		e := verto(t, socket, "verto.invite", uuid.NewString(),
 			map[string]any{"sdp": sdp, "dialogParams": map[string]any{"destination_number": "/public/echo"}})
 		if e.Code != "400" && e.Code != "200" || e.Message == "" {
-			t.Errorf("%s: the answer is %+v, want 400 and what is wrong, or 200", name, e)
+			t.Errorf("%s: the answer is %+v, want 200, or 400 with a reason", name, e)
 		}
 		socket.Call(t, "signalwire.ping", map[string]any{})
 	}
@@ -95,7 +95,7 @@ func TestHostileDescriptions(t *testing.T) {
 }
 
 // TestStrangeCallIDs sends commands for unknown calls and for other clients' calls. The commands
-// change nothing, and no response reveals a member of a call. Verto messages get the code 200,
+// change nothing, and no response reveals who is in a call. Verto messages get the code 200,
 // because SDKs repeat a message after any other response.
 func TestStrangeCallIDs(t *testing.T) {
 	s := harness.Shared(t)
@@ -114,7 +114,7 @@ func TestStrangeCallIDs(t *testing.T) {
 				"verto.info":   {"dtmf": "1"},
 			} {
 				if e := verto(t, socket, method, id, params); e.Code != "200" {
-					t.Errorf("%s of %.40q from %s: %+v, want 200", method, id, who, e)
+					t.Errorf("%s for the call %.40q, from %s: %+v, want 200", method, id, who, e)
 				}
 			}
 			for _, method := range []string{"call.end", "call.mute", "call.member.list"} {
@@ -122,7 +122,7 @@ func TestStrangeCallIDs(t *testing.T) {
 					"self": map[string]string{"call_id": id, "member_id": from.ID, "node_id": from.Node()}})
 				if text := fmt.Sprintf("%s%+v", r.Result, r.Error); strings.Contains(text, "member_id") ||
 					strings.Contains(text, "alice") {
-					t.Errorf("%s of %.40q from %s shows %s", method, id, who, text)
+					t.Errorf("%s for the call %.40q, from %s, revealed %s", method, id, who, text)
 				}
 			}
 		}
@@ -130,7 +130,7 @@ func TestStrangeCallIDs(t *testing.T) {
 		e := verto(t, socket, "verto.invite", from.ID, map[string]any{"sdp": offer(),
 			"dialogParams": map[string]any{"attach": true, "reattaching": true}})
 		if e.Code == "200" && strings.Contains(e.Result.Result.Message, "v=0") {
-			t.Errorf("a stranger from %s attached to the call", who)
+			t.Errorf("a stranger in %s attached to the call", who)
 		}
 	}
 	phone.HearBoth(from, at)
@@ -153,13 +153,14 @@ func TestInviteFlood(t *testing.T) {
 	}
 	// Five calls may begin immediately, and then one per second.
 	if most := 6 + int(time.Since(began).Seconds()); codes["200"] > most || codes["429"]+codes["200"] != 80 {
-		t.Errorf("the answers are %v, want at most %d of 200, and 429", codes, most)
+		t.Errorf("the codes are %v, want at most %d times 200, and otherwise 429", codes, most)
 	}
 	phone.HearBoth(from, at)
 }
 
 // TestForeignCalls shows that a call of another project cannot be found by its ID over LaML.
-// [TestStrangeCallIDs] shows this for the relay, and package dashboard for the dashboard.
+// [TestStrangeCallIDs] shows this for the relay. The tests of package dashboard show it for the
+// dashboard.
 func TestForeignCalls(t *testing.T) {
 	s := harness.Shared(t)
 	victim, stranger := s.NewProject(t), s.NewProject(t)
@@ -185,20 +186,20 @@ func TestForeignCalls(t *testing.T) {
 		recordings := stranger.LaML("/Calls/" + id + "/Recordings")
 		a := s.Post(t, recordings, key, harness.Form(map[string][]string{}))
 		if strings.Contains(string(a.Body), victim.ID) || strings.Contains(string(a.Body), "/private/") {
-			t.Errorf("recording another project's call shows %s", a.Body)
+			t.Errorf("recording another project's call revealed %s", a.Body)
 		}
 	}
 
 	for _, path := range []string{"/Calls.json", "/Recordings.json"} {
 		if a := s.Get(t, stranger.LaML(path), key); strings.Contains(string(a.Body), "/private/") {
-			t.Errorf("GET %s of another project shows %s", path, a.Body)
+			t.Errorf("GET %s of another project revealed %s", path, a.Body)
 		}
 	}
 	phone.HearBoth(from, at)
 }
 
-// TestMemberFlood raises and lowers a hand in a call from many sockets of one subscriber. It does
-// this faster than the other side can read the events. The other side's socket stays open.
+// TestMemberFlood raises and lowers a hand in a call from many sockets of one subscriber, faster
+// than the other side can read the events. The other side's socket stays open.
 func TestMemberFlood(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -225,9 +226,9 @@ func TestMemberFlood(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestForeignLegs kills the server of a call. Another subscriber then dials, and adds a screen,
-// with the IDs of the call's legs, which members of the call know. Each attempt is refused. The
-// call continues after both sides attach again.
+// TestForeignLegs kills the server of a call and starts it again. Another subscriber then tries to
+// dial, and to add a screen, with the IDs of the call's legs. Each attempt is refused. The call
+// continues after both sides attach again.
 func TestForeignLegs(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
@@ -250,7 +251,7 @@ func TestForeignLegs(t *testing.T) {
 		} {
 			e := verto(t, socket, "verto.invite", id, map[string]any{"sdp": offer(), "dialogParams": dialog})
 			if e.Code != "409" {
-				t.Errorf("%s under the id of another's leg: %+v, want 409", name, e)
+				t.Errorf("%s with the id of somebody else's leg: %+v, want 409", name, e)
 			}
 		}
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// raw sends bytes over a new connection. It returns the status of the response, and whether the
-// server closes the connection.
-func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed bool) {
+// sendRaw sends bytes over a new connection. It returns the status of the response, and whether the
+// server announces that it closes the connection.
+func sendRaw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
 	if err != nil {
@@ -41,8 +41,8 @@ func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed
 	return resp.StatusCode, resp.Close
 }
 
-// TestI02Headers shows that requests are refused if they have too many headers, or headers that are
-// too long or malformed.
+// TestI02Headers shows that requests are refused if the head of the request is too long or
+// malformed.
 func TestI02Headers(t *testing.T) {
 	s := harness.Shared(t)
 	const get = "GET / HTTP/1.1\r\nHost: x\r\n"
@@ -91,7 +91,7 @@ func TestI02Headers(t *testing.T) {
 
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			status, _ := raw(t, s, strings.NewReader(tt.request))
+			status, _ := sendRaw(t, s, strings.NewReader(tt.request))
 			if !slices.Contains(tt.statuses, status) {
 				t.Errorf("status %d, want one of %v", status, tt.statuses)
 			}
@@ -100,13 +100,13 @@ func TestI02Headers(t *testing.T) {
 }
 
 // TestI02Smuggling sends a request with two conflicting lengths, followed by another request. The
-// first request is refused, and the connection is closed before the second one is read.
+// server refuses the first request and closes the connection, so it never reads the second one.
 func TestI02Smuggling(t *testing.T) {
 	s := harness.Shared(t)
 	request := "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n" +
 		"0\r\n\r\n" +
 		"GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
-	status, closed := raw(t, s, strings.NewReader(request))
+	status, closed := sendRaw(t, s, strings.NewReader(request))
 	if status < 400 || status >= 500 {
 		t.Errorf("status %d, want 400 to 499", status)
 	}
@@ -115,14 +115,14 @@ func TestI02Smuggling(t *testing.T) {
 	}
 }
 
-// TestI02Continue shows that a request is refused immediately if it announces a body but never
-// sends it.
+// TestI02Continue shows that a request without credentials is refused before its announced body
+// arrives.
 func TestI02Continue(t *testing.T) {
 	p := project(t)
 	began := time.Now()
 	head := "POST /api/fabric/subscribers/tokens HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n" +
 		"Content-Length: 10485760\r\nContent-Type: application/json\r\n\r\n"
-	if status, _ := raw(t, p.Server, strings.NewReader(head)); status != 401 {
+	if status, _ := sendRaw(t, p.Server, strings.NewReader(head)); status != 401 {
 		t.Errorf("a request without the announced body returned the status %d, want 401", status)
 	}
 	if took := time.Since(began); took > time.Minute/2 {
@@ -130,7 +130,7 @@ func TestI02Continue(t *testing.T) {
 	}
 }
 
-// TestI04Compressed shows that compressed bodies are refused, because a small body can expand to a
+// TestI04Compressed shows that compressed bodies are refused. A small one could expand to a very
 // large one.
 func TestI04Compressed(t *testing.T) {
 	p := project(t)
@@ -190,7 +190,7 @@ func TestI10PublicPort(t *testing.T) {
 }
 
 // TestErrorPageLog shows that the request ID on an error page identifies the cause in a log at
-// level info. The log contains no parameters of the request.
+// level info. The log does not contain the parameters of the request.
 func TestErrorPageLog(t *testing.T) {
 	s := harness.Start(t)
 	page := s.Browser().Open(t,
@@ -210,12 +210,12 @@ func TestErrorPageLog(t *testing.T) {
 	})
 	for _, parameter := range []string{"hush", "evil.example"} {
 		if strings.Contains(s.Log(), parameter) {
-			t.Errorf("the log contains the request's parameter %s", parameter)
+			t.Errorf("the log contains %s, which is from the parameters of the request", parameter)
 		}
 	}
 }
 
-// TestErrorPageCause shows that an error page shows its cause to developers, but only for requests
+// TestErrorPageCause shows that an error page tells developers the cause, but only for requests
 // from this machine. The log always contains the cause.
 func TestErrorPageCause(t *testing.T) {
 	s := harness.Start(t)
@@ -253,10 +253,10 @@ func TestErrorPageCause(t *testing.T) {
 		page := s.Browser().Open(t, tt.path)
 		page.WantErrorPage(t, 400)
 		if !page.Has("error-cause") {
-			t.Errorf("%s has no #error-cause", tt.path)
+			t.Errorf("the page of %s has no element error-cause", tt.path)
 		}
 		if !strings.Contains(string(page.Body), tt.cause) {
-			t.Errorf("%s says %s, want %q", tt.path, page.Body, tt.cause)
+			t.Errorf("the page of %s is %s, want it to contain %q", tt.path, page.Body, tt.cause)
 		}
 		harness.Eventually(t, time.Minute, "the cause to be logged", func() error {
 			if log := s.Log(); !strings.Contains(log, tt.cause) {
@@ -293,7 +293,7 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 			}
 		}
 		if a, err := s.TryURL("GET", s.Ops+path); err != nil || a.Status != 200 {
-			t.Errorf("GET %s without the headers of a browser = %d, %v, want 200", path, a.Status, err)
+			t.Errorf("GET %s without headers of a browser = %d, %v, want 200", path, a.Status, err)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 // accept only suites with forward secrecy and AES-GCM.
 func TestI15CipherSuites(t *testing.T) {
 	s := harness.Start(t, "--listen-turn", "127.0.0.1:0")
-	found, _ := s.TryCommand("doctor") // on a busy machine, some checks may fail
+	found, _ := s.TryCommand("doctor") // some checks may fail on a busy machine
 	relay := regexp.MustCompile(`turns:(localhost:\d+)`).FindStringSubmatch(found)
 	if relay == nil {
 		t.Fatalf("doctor names no TURN server: %s", found)
@@ -311,8 +311,8 @@ func TestI15CipherSuites(t *testing.T) {
 	wantOnlyGCM(t, relay[1])
 }
 
-// wantOnlyGCM fails the test unless the listener at an address accepts some TLS 1.2 suites, all of
-// them with ECDHE and GCM.
+// wantOnlyGCM fails the test unless the listener at an address accepts at least one TLS 1.2 suite,
+// and only suites with ECDHE and GCM.
 func wantOnlyGCM(t *testing.T, address string) {
 	t.Helper()
 	accepted := 0

@@ -49,7 +49,8 @@ func ring(t *testing.T, s *harness.Server) *keys.Ring {
 	return r
 }
 
-// part encodes v as a part of a JWT. It encodes a string unchanged, and any other value as JSON.
+// part returns v as a part of a JWT, in base64url. Values other than strings are first converted to
+// JSON.
 func part(v any) string {
 	raw, ok := v.(string)
 	if !ok {
@@ -81,8 +82,8 @@ func claimsOf(t *testing.T, token string) map[string]any {
 	return claims
 }
 
-// with returns a copy of claims with the claim name changed to value. If value is nil, the copy
-// does not have this claim.
+// with returns a copy of claims in which the claim with this name has the given value. If value is
+// nil, the copy does not have this claim.
 func with(claims map[string]any, name string, value any) map[string]any {
 	c := maps.Clone(claims)
 	c[name] = value
@@ -92,7 +93,7 @@ func with(claims map[string]any, name string, value any) map[string]any {
 	return c
 }
 
-// An attacker signs with its own key.
+// An attacker signs tokens with its own key.
 type attacker struct{ key *ecdsa.PrivateKey }
 
 func newAttacker(t *testing.T) attacker {

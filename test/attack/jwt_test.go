@@ -32,15 +32,15 @@ func newVictim(t *testing.T) victim {
 	return v
 }
 
-// wantTaken checks that the endpoints accept a valid token. Without this check, refusals of other
-// tokens would prove nothing.
-func (v victim) wantTaken(t *testing.T, token string) {
+// wantAccepted checks that the endpoints accept a valid token. Otherwise, refusals of other tokens
+// would prove nothing.
+func (v victim) wantAccepted(t *testing.T, token string) {
 	t.Helper()
 	for _, path := range []string{"/oauth/userinfo", v.LaML("/Recordings")} {
 		v.Get(t, path, harness.Bearer(token)).Want(t, 200)
 	}
 	if o := v.Introspect(t, token).Want(t, 200).Object(t); o["active"] != true {
-		t.Fatalf("introspection of a valid token returns %v, want it active", o)
+		t.Fatalf("introspection of a valid token returned %v, want active: true", o)
 	}
 }
 
@@ -53,21 +53,21 @@ func (v victim) wantRefused(t *testing.T, what, token string) {
 		a := v.Get(t, path, harness.Bearer(token))
 		if a.Status != 401 || !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") &&
 			path == "/oauth/userinfo" {
-			t.Errorf("%s at %s = %d %s (%s), want 401", what, path, a.Status, a.Body,
+			t.Errorf("%s at %s returned %d %s (%s), want 401", what, path, a.Status, a.Body,
 				a.Header.Get("WWW-Authenticate"))
 		}
 	}
 	v.Post(t, "/oauth/userinfo", harness.Bearer(token)).Want(t, 401)
 	if o := v.Introspect(t, token).Want(t, 200).Object(t); o["active"] != false {
-		t.Errorf("%s: introspection returns %v, want it inactive", what, o)
+		t.Errorf("%s: introspection returned %v, want active: false", what, o)
 	}
 }
 
-// TestJ01NoSignature shows that a token with no signature, or with a wrong one, is refused.
+// TestJ01NoSignature shows that a token without a signature, or with a wrong signature, is refused.
 func TestJ01NoSignature(t *testing.T) {
 	v := newVictim(t)
 	parts := strings.Split(v.tokens.AccessToken, ".")
-	v.wantTaken(t, v.tokens.AccessToken)
+	v.wantAccepted(t, v.tokens.AccessToken)
 	for _, alg := range []string{"none", "None", "NONE", "", "HS256", "ES256"} {
 		head := part(map[string]string{"alg": alg, "typ": "at+jwt"})
 		for _, signature := range []string{"", ".", ".AAAA", "." + parts[2]} {
@@ -120,7 +120,7 @@ func TestJ04ForeignKeys(t *testing.T) {
 	tr.wantNoCalls(t)
 }
 
-// TestJ08Claims shows that claims are checked even if they are signed with the server's own key.
+// TestJ08Claims shows that the server checks claims even if they are signed with its own key.
 func TestJ08Claims(t *testing.T) {
 	v := newVictim(t)
 	r := ring(t, v.Server)
@@ -132,7 +132,7 @@ func TestJ08Claims(t *testing.T) {
 		return token
 	}
 
-	v.wantTaken(t, sign("at+jwt", v.claims))
+	v.wantAccepted(t, sign("at+jwt", v.claims))
 	now := time.Now().Unix()
 	tests := []struct {
 		name  string
@@ -193,7 +193,7 @@ func TestJ11Confusion(t *testing.T) {
 		a := p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(),
 			harness.JSON(map[string]string{"refresh_token": token}))
 		if a.Status != 422 {
-			t.Errorf("%s as a fabric refresh token = %d %s, want 422", what, a.Status, a.Body)
+			t.Errorf("%s as a fabric refresh token returned %d %s, want 422", what, a.Status, a.Body)
 		}
 		if token != v.tokens.RefreshToken {
 			v.Refresh(t, token).WantError(t, 400, "invalid_grant")
@@ -235,8 +235,8 @@ func changedHeader(t *testing.T, parts []string, change map[string]any) string {
 	return part(head) + "." + strings.Join(parts[1:], ".")
 }
 
-// TestJ15Forms shows that a valid token is accepted only in its usual form, only once, and only in
-// the Authorization header.
+// TestJ15Forms shows that a valid token is accepted only in its usual form, and only once and in
+// the Authorization header of a request.
 func TestJ15Forms(t *testing.T) {
 	v := newVictim(t)
 	good := v.tokens.AccessToken
@@ -265,8 +265,8 @@ func TestJ15Forms(t *testing.T) {
 	v.wantRefused(t, "16 KiB of dots", strings.Repeat(".", 16<<10))
 }
 
-// TestJ18JWKS shows that the key set contains only public signature keys, at least one for each
-// algorithm, and every key in use. Caches may keep the set for at most five minutes.
+// TestJ18JWKS shows that the key set contains only public signature keys, a key for each algorithm,
+// and the keys of current tokens. Caches may keep the set for at most five minutes.
 func TestJ18JWKS(t *testing.T) {
 	v := newVictim(t)
 	a := v.Get(t, "/oauth/jwks").Want(t, 200)
@@ -281,14 +281,14 @@ func TestJ18JWKS(t *testing.T) {
 			}
 		}
 		if k["kty"] == "oct" || k["use"] != "sig" || kids[k["kid"]] || k["kid"] == "" {
-			t.Errorf("the key %v is symmetric, not for signatures, or a duplicate", k)
+			t.Errorf("the key %v is symmetric or not for signatures, or its kid is empty or a duplicate", k)
 		}
 		kids[k["kid"]], algs[k["alg"]] = true, true
 	}
 
 	for _, use := range keys.Algorithms() {
 		if !algs[string(use)] {
-			t.Errorf("the algorithms are %v, want %s as well", algs, use)
+			t.Errorf("the algorithms are %v, want %s among them", algs, use)
 		}
 	}
 

@@ -43,7 +43,7 @@ func sameKeys(a, b map[string]keptKey) bool {
 }
 
 // TestK05KeysWithoutManagement shows that credentials without Management for the project cannot
-// list, create, change, rotate or delete API keys. This includes their own key.
+// list, create, change, rotate or delete API keys, not even their own.
 func TestK05KeysWithoutManagement(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -56,10 +56,10 @@ func TestK05KeysWithoutManagement(t *testing.T) {
 
 	before := keysOf(t, p, boss)
 	for who, by := range map[string]harness.Option{
-		"a key":             p.Basic(),
-		"a service":         harness.Bearer(given.Token),
-		"a subscriber":      harness.Bearer(p.NewSAT(t, "ada").Token),
-		"another project's": harness.Basic(p.ID, project(t).NewKey(t, "Management")),
+		"a key":                    p.Basic(),
+		"a service":                harness.Bearer(given.Token),
+		"a subscriber":             harness.Bearer(p.NewSAT(t, "ada").Token),
+		"a key of another project": harness.Basic(p.ID, project(t).NewKey(t, "Management")),
 	} {
 		t.Run(who, func(t *testing.T) {
 			all := harness.JSON(map[string]any{
@@ -80,7 +80,7 @@ func TestK05KeysWithoutManagement(t *testing.T) {
 	}
 
 	if after := keysOf(t, p, boss); !sameKeys(before, after) {
-		t.Errorf("refused calls changed the keys %v to %v", before, after)
+		t.Errorf("refused requests changed the keys from %v to %v", before, after)
 	}
 }
 
@@ -103,14 +103,14 @@ func TestK05Escalation(t *testing.T) {
 	}
 
 	if after := keysOf(t, p, boss); !sameKeys(before, after) {
-		t.Errorf("refused calls changed the keys %v to %v", before, after)
+		t.Errorf("refused requests changed the keys from %v to %v", before, after)
 	}
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200)
 	p.Get(t, p.LaML("/Recordings"), boss).Want(t, 401)
 }
 
-// TestK08KeyTiming shows that a key that is wrong in its first byte is refused as quickly as a key
-// that is wrong only in its last byte.
+// TestK08KeyTiming shows that refusing a key takes the same time whether its first byte or its last
+// byte is wrong.
 func TestK08KeyTiming(t *testing.T) {
 	p := project(t)
 	first, last := "XX"+p.Key[2:], p.Key[:len(p.Key)-1]+"x"
@@ -123,7 +123,7 @@ func TestK08KeyTiming(t *testing.T) {
 			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, key)).Want(t, 401)
 			took[i%2] = append(took[i%2], time.Since(began))
 		}
-		return slices.Min(took[0]), slices.Min(took[1]) // the shortest times, which other work has not prolonged
+		return slices.Min(took[0]), slices.Min(took[1]) // other work can only prolong a request
 	})
 }
 
@@ -161,7 +161,7 @@ func TestF04MassAssignment(t *testing.T) {
 			"type":          "admin",
 		} {
 			if o[member] == bad {
-				t.Errorf("%s took %s from the body", what, member)
+				t.Errorf("%s has the %s from the request body", what, member)
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func TestF04MassAssignment(t *testing.T) {
 	wantOwn("a changed key", p.Do(t, "PATCH", keysPath+"/"+key["id"].(string), boss,
 		with(map[string]any{"name": "other"})).Want(t, 200).Object(t))
 	if got := keysOf(t, p, boss)[key["id"].(string)].Permissions; !slices.Equal(got, []string{"fax"}) {
-		t.Errorf("a key with the permission fax has %v", got)
+		t.Errorf("a key that was created with the permission fax has %v", got)
 	}
 
 	theirs := stranger.Get(t, "/api/fabric/resources/subscribers/"+eve.ID, stranger.Basic()).Want(t, 200).Object(t)
@@ -200,8 +200,8 @@ func TestF04MassAssignment(t *testing.T) {
 	}
 }
 
-// TestF05BodiesEverywhere shows that many operations with a JSON body refuse a body that is too
-// large, too deeply nested, not UTF-8 or of a different type.
+// TestF05BodiesEverywhere shows that operations of each API refuse a body that is too large, too
+// deeply nested, not UTF-8 or not JSON.
 func TestF05BodiesEverywhere(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, append(harness.APIScopes, "Management")...))
@@ -275,7 +275,7 @@ func TestF11SameReference(t *testing.T) {
 		tokens, _ := c.SignIn(t, subs[i], loginScope)
 		info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200).Object(t)
 		if info["id"] != subs[i].ID {
-			t.Errorf("a login at project %d returns the subscriber %v, want %s", i, info["id"], subs[i].ID)
+			t.Errorf("a login to project %d returned the subscriber %v, want %s", i, info["id"], subs[i].ID)
 		}
 
 		b := c.Browser()
@@ -283,7 +283,7 @@ func TestF11SameReference(t *testing.T) {
 		page = b.Submit(t, page, "login-submit",
 			map[string]string{"username": subs[i].Email, "password": subs[1-i].Password})
 		if !strings.Contains(string(page.Body), "Email or password is wrong") {
-			t.Errorf("the password of project %d is accepted in the other", 1-i)
+			t.Errorf("the password from project %d is accepted in the other project", 1-i)
 		}
 
 		p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+subs[1-i].ID, p.Basic()).Want(t, 404)

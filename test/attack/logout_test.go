@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestS06LogoutRedirect shows that a logout redirects only to a URI that is registered for the
-// client that a valid hint names. A refused logout does not end the login.
+// TestS06LogoutRedirect shows that a logout redirects only with a valid hint, and only to a URI
+// that is registered for the client in this hint. A refused logout does not end the login.
 func TestS06LogoutRedirect(t *testing.T) {
 	const home = "https://rp.example/bye"
 	p := project(t)
@@ -36,12 +36,12 @@ func TestS06LogoutRedirect(t *testing.T) {
 	forged := unsigned(map[string]any{"iss": p.Issuer(), "aud": c.ID, "sub": sub.ID})
 	for _, hint := range []string{forged, tokens.IDToken[:len(tokens.IDToken)-4] + "AAAA", "x", tokens.AccessToken} {
 		if page := out(b, hint, home, "s"); page.Left != nil {
-			t.Errorf("a hint without a valid signature sends the browser to %s", page.Left)
+			t.Errorf("with the hint %q, the logout leads to %s, want no redirect", hint, page.Left)
 		}
 	}
 
 	if page := b.Open(t, "/oauth/logout?post_logout_redirect_uri="+url.QueryEscape(home)); page.Left != nil {
-		t.Errorf("a logout without a hint sends the browser to %s", page.Left)
+		t.Errorf("a logout without a hint leads to %s, want no redirect", page.Left)
 	}
 	if silent := b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t); silent.Get("code") == "" {
 		t.Errorf("a refused logout ended the login: %v", silent)
@@ -70,13 +70,14 @@ func TestS06Confirmation(t *testing.T) {
 	_, b := c.SignIn(t, p.NewSubscriber(t), loginScope)
 	page := b.Open(t, "/oauth/logout")
 	if !page.Has("logout-confirm") {
-		t.Fatalf("a logout without a hint = %d %s, want #logout-confirm", page.Status, page.Body)
+		t.Fatalf("a logout without a hint returned %d %s, want a page with logout-confirm", page.Status,
+			page.Body)
 	}
 
 	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
 	b.Submit(t, page, "logout-confirm", nil, harness.Header("Sec-Fetch-Site", "cross-site")).Want(t, 403)
 	if !b.Submit(t, page, "logout-confirm", nil).Has("logged-out") {
-		t.Errorf("the confirmed logout shows no #logged-out")
+		t.Errorf("the page after the confirmed logout has no element logged-out")
 	}
 	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 }
@@ -100,7 +101,7 @@ func TestS07Replay(t *testing.T) {
 
 			thief.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 			for _, path := range []string{"/oauth/userinfo", "/subscriber/info", "/api/fabric/addresses"} {
-				harness.WithinASecond(t, path+" with a token of an ended login", func() error {
+				harness.WithinASecond(t, path+" to refuse a token of an ended login", func() error {
 					return p.Get(t, path, harness.Bearer(tokens.AccessToken)).StatusIs(401)
 				})
 			}
@@ -117,10 +118,10 @@ func TestS07NewPassword(t *testing.T) {
 	tokens, b := c.SignIn(t, sub, loginScope)
 	path := "/api/fabric/resources/subscribers/" + sub.ID
 	change := harness.JSON(map[string]string{"password": "another-long-word"})
-	p.Do(t, "PUT", path, p.Basic(), change).WantUnauthorized(t) // this key lacks Management
+	p.Do(t, "PUT", path, p.Basic(), change).WantUnauthorized(t) // this key lacks the scope Management
 	p.Do(t, "PUT", path, harness.Basic(p.ID, p.NewKey(t, "Voice", "Management")), change).Want(t, 200)
 
-	harness.WithinASecond(t, "a token from before the new password", func() error {
+	harness.WithinASecond(t, "a token from before the new password to be refused", func() error {
 		return p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).StatusIs(401)
 	})
 	c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")

@@ -35,7 +35,7 @@ func newMailed(t *testing.T, env ...string) mailed {
 	return mailed{Project: p, inbox: in, spa: p.NewClient(t, "spa", "--first-party")}
 }
 
-// next waits for the n-th email to an address and returns it.
+// next waits for the nth email to an address and returns it.
 func (m mailed) next(t *testing.T, to string, n int) inbox.Mail {
 	t.Helper()
 	harness.Eventually(t, time.Minute, fmt.Sprintf("mail %d to %s", n, to), func() error {
@@ -47,8 +47,8 @@ func (m mailed) next(t *testing.T, to string, n int) inbox.Mail {
 	return m.inbox.To(to)[n-1]
 }
 
-// link waits for the n-th email to an address that contains a link, and returns the link. Notices
-// contain no link and do not count.
+// link waits for the nth email to an address, counting only emails with a link, and returns this
+// link.
 func (m mailed) link(t *testing.T, to string, n int) string {
 	t.Helper()
 	var links []string
@@ -67,7 +67,7 @@ func (m mailed) link(t *testing.T, to string, n int) string {
 	return links[n-1]
 }
 
-// about waits for an email to an address, with the given words in its subject, and returns the
+// about waits for an email to an address whose subject contains the given words, and returns this
 // email.
 func (m mailed) about(t *testing.T, to, words string) (found inbox.Mail) {
 	t.Helper()
@@ -109,7 +109,8 @@ func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.P
 }
 
 // TestMailReset shows that an emailed link sets a new password once. Opening the link does not use
-// it up. Of many concurrent posts of the form, one succeeds. All earlier logins and tokens end.
+// it up. If the form is posted many times concurrently, one post succeeds. All earlier logins and
+// tokens end.
 func TestMailReset(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -123,9 +124,9 @@ func TestMailReset(t *testing.T) {
 
 	link := m.link(t, sub.Email, 1)
 	if !strings.HasPrefix(link, m.Issuer()+"reset?token=") {
-		t.Fatalf("the link in the mail is %q, want one to /reset of the issuer", link)
+		t.Fatalf("the link in the mail is %q, want a link to the issuer's page /reset", link)
 	}
-	for range 3 { // a mail scanner, without cookies
+	for range 3 { // like a mail scanner, which has no cookies
 		m.Browser().Open(t, link).Want(t, 200)
 	}
 	m.Browser().Submit(t, m.Browser().Open(t, link), "password-submit",
@@ -154,20 +155,20 @@ func TestMailReset(t *testing.T) {
 	all.Wait()
 
 	if won.Load() != 1 {
-		t.Fatalf("%d posts of one link succeeded, want 1", won.Load())
+		t.Fatalf("%d posts of the form succeeded, want 1", won.Load())
 	}
 
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 
-	// Everything from before the reset has ended, including the old password.
-	harness.WithinASecond(t, "the tokens from before", func() error {
+	// The tokens from before the reset are revoked, and the old password no longer works.
+	harness.WithinASecond(t, "the refresh token from before the reset to be revoked", func() error {
 		a := m.spa.Refresh(t, old.RefreshToken)
 		if a.Status == 200 {
 			return errors.New("the refresh token is still valid")
 		}
 		return nil
 	})
-	harness.WithinASecond(t, "the access token from before", func() error {
+	harness.WithinASecond(t, "the access token from before the reset to be revoked", func() error {
 		if a := m.Get(t, "/oauth/userinfo", harness.Bearer(old.AccessToken)); a.Status != 401 {
 			return fmt.Errorf("userinfo = %d, want 401", a.Status)
 		}
@@ -183,16 +184,16 @@ func TestMailReset(t *testing.T) {
 	// The owner gets a notice, without a link.
 	if notice := m.about(t, sub.Email, "has changed"); !strings.Contains(notice.Subject, "password") ||
 		notice.Link() != "" || !strings.Contains(notice.Text, "IP address: 127.0.0.1") {
-		t.Errorf("the owner gets %q with the link %q, want a notice without a link:\n%s", notice.Subject,
+		t.Errorf("the owner got %q with the link %q, want a notice without a link:\n%s", notice.Subject,
 			notice.Link(), notice.Text)
 	}
 	if log := m.Log(); strings.Contains(log, token) {
-		t.Error("the token of the link is in the log")
+		t.Error("the log contains the token of the link")
 	}
 }
 
-// TestMailResetGoesOn shows that the login in which a reset was requested continues after the
-// reset.
+// TestMailResetGoesOn shows that a login continues after a password reset that was requested during
+// it.
 func TestMailResetGoesOn(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -206,30 +207,30 @@ func TestMailResetGoesOn(t *testing.T) {
 	answer := b.Submit(t, login, "login-submit",
 		map[string]string{"username": sub.Email, "password": "granite-otter-nine"}).Callback(t)
 	if answer.Get("code") == "" {
-		t.Errorf("the app gets %v, want a code", answer)
+		t.Errorf("the app got %v, want a code", answer)
 	}
 
-	// The login does not continue in another browser, because the request belongs to the first
-	// browser.
+	// If the link is opened in another browser, the login does not continue, because it belongs to
+	// the first browser.
 	m.forgot(t, m.Browser(), sub.Email)
 	link = m.link(t, sub.Email, 2)
 	elsewhere := m.Browser()
 	done = elsewhere.Submit(t, elsewhere.Open(t, link), "password-submit",
 		map[string]string{"new-password": "granite-otter-ten"})
 	if done.Want(t, 200); done.Has("notice-go") {
-		t.Error("a login continues in another browser")
+		t.Error("the login continues in another browser")
 	}
 }
 
-// TestMailUnknownAddress shows that a request for a reset gets the same response for every address.
-// Only an enabled account with a password gets an email.
+// TestMailUnknownAddress shows that the response to a request for a reset is the same for every
+// address. Only an enabled account with a password gets an email.
 func TestMailUnknownAddress(t *testing.T) {
 	m := newMailed(t)
 	known := m.NewSubscriber(t)
 	disabled := m.NewSubscriber(t)
 	m.Command(t, "", "subscriber", "update", disabled.ID, "--disabled")
 
-	// An account without a password.
+	// This account has no password.
 	bare := m.CLI(t, "", "subscriber", "create", "--project", m.ID, "--email", "bare@example.com")
 	if bare["email"] != "bare@example.com" {
 		t.Fatal(bare)
@@ -246,7 +247,7 @@ func TestMailUnknownAddress(t *testing.T) {
 			want = got
 		}
 		if got != want {
-			t.Errorf("the answer for %q differs:\n%s\n%s", email, got, want)
+			t.Errorf("the answer for %q differs from the first one:\n%s\n%s", email, got, want)
 		}
 		if len(page.Header.Values("Set-Cookie")) != 0 {
 			t.Errorf("the answer for %q sets a cookie", email)
@@ -255,7 +256,8 @@ func TestMailUnknownAddress(t *testing.T) {
 	page := m.forgot(t, m.Browser(), "")
 	page.Want(t, 200)
 	if !page.Has("mail-sent") {
-		t.Errorf("the answer without an address is\n%s\nwant the page after an email was sent", page.Body)
+		t.Errorf("the answer without an address is\n%s\nwant the page that says that an email was sent",
+			page.Body)
 	}
 
 	m.next(t, known.Email, 1)
@@ -266,12 +268,13 @@ func TestMailUnknownAddress(t *testing.T) {
 		return nil
 	})
 	if all := m.inbox.Mails(); len(all) != 1 {
-		t.Errorf("there are %d mails, want one, to the enabled account with a password: %v", len(all), all)
+		t.Errorf("there are %d mails, want only the one to the enabled account with a password: %v", len(all),
+			all)
 	}
 }
 
-// TestMailLinkBound shows that a link is valid only for its own page. A new password or a new email
-// address makes it invalid.
+// TestMailLinkBound shows that the token of a link is valid only on the page that the link names. A
+// new password or a new email address makes the link invalid.
 func TestMailLinkBound(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -303,8 +306,8 @@ func TestMailLinkBound(t *testing.T) {
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 }
 
-// TestMailInvitationFactor shows that an invitation does not sign anybody in where a second factor
-// is required.
+// TestMailInvitationFactor shows that accepting an invitation does not sign anybody in if the
+// project requires a second factor.
 func TestMailInvitationFactor(t *testing.T) {
 	m := newMailed(t)
 	m.Command(t, "", "project", "update", m.ID, "--require-factor")
@@ -313,12 +316,14 @@ func TestMailInvitationFactor(t *testing.T) {
 	done := b.Submit(t, b.Open(t, m.next(t, "hedy@example.com", 1).Link()), "password-submit",
 		map[string]string{"new-password": "granite-otter-nine"})
 	if account := b.Open(t, done.Attribute(t, "notice-account", "href")); !account.Has("login-submit") {
-		t.Errorf("after an invitation, the page links to %s, want the login page", account.Body)
+		t.Errorf("after an invitation, the link to the account leads to %s, want the login page",
+			account.Body)
 	}
 }
 
 // TestMailInvitation shows that an invited person chooses a password once and is signed in. People
-// with a password are not invited. The inviter's name cannot inject markup or headers.
+// who already have a password cannot be invited. The inviter's name cannot inject markup or
+// headers.
 func TestMailInvitation(t *testing.T) {
 	m := newMailed(t)
 	m.Command(t, "", "subscriber", "invite", "--project", m.ID, "--email", "Grace@example.com", "--inviter",
@@ -332,16 +337,16 @@ func TestMailInvitation(t *testing.T) {
 	b := m.Browser()
 	form := b.Open(t, mail.Link())
 	if strings.Contains(string(form.Body), "<b>Ada") {
-		t.Error("the inviter's name is markup on the page")
+		t.Error("the page contains the inviter's name as markup")
 	}
 
 	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-nine"})
 	if account := b.Open(t, done.Attribute(t, "notice-go", "href")); !account.Has("account-page") {
-		t.Errorf("after an invitation the person is not signed in: %s", account.Body)
+		t.Errorf("after accepting an invitation, the person is not signed in: %s", account.Body)
 	}
 	another := m.Browser().Open(t, done.Attribute(t, "notice-go", "href"))
 	if !another.Has("login-submit") {
-		t.Errorf("another browser is signed in by the invitation: %s", another.Body)
+		t.Errorf("the invitation signed in another browser: %s", another.Body)
 	}
 
 	over := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"})
@@ -349,21 +354,21 @@ func TestMailInvitation(t *testing.T) {
 	for _, page := range []harness.Page{over, b.Open(t, mail.Link())} {
 		if !strings.Contains(string(page.Body), "ask the person who invited you for a new one") ||
 			strings.Contains(string(page.Body), "Go back to the app") {
-			t.Errorf("the page of an accepted invitation: %s", page.Body)
+			t.Errorf("the page of an accepted invitation is %s, want advice to ask for a new one", page.Body)
 		}
 	}
 
 	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}, loginScope)
 	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "grace@example.com"); err == nil {
-		t.Error("a subscriber with a password is invited")
+		t.Error("a subscriber with a password was invited")
 	}
 	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "eve@example.com",
 		"--inviter", "Ada\r\nBcc: eve@example.com"); err == nil {
-		t.Error("an inviter of two lines is accepted")
+		t.Error("a name of two lines was accepted for the inviter")
 	}
 }
 
-// TestMailHost shows that links are built only from the public URL, whatever host a request names.
+// TestMailHost shows that links always begin with the public URL, whatever host a request names.
 func TestMailHost(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -375,12 +380,12 @@ func TestMailHost(t *testing.T) {
 		harness.Header("Forwarded", "host=evil.example")).Want(t, 200)
 	if mail := m.next(t, sub.Email, 1); !strings.HasPrefix(mail.Link(), m.Issuer()) ||
 		strings.Contains(mail.Raw, "evil.example") {
-		t.Errorf("the link in the mail is %q, want one to the public URL, without the named host", mail.Link())
+		t.Errorf("the link in the mail is %q, want a link to the public URL only",
+			mail.Link())
 	}
 }
 
-// TestMailFlood shows that emails are limited per network and per address, in any spelling of the
-// address.
+// TestMailFlood shows that emails are limited per network, and per address in all its spellings.
 func TestMailFlood(t *testing.T) {
 	m := newMailed(t, "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2", "SELVAGE_LIMITS__MAIL_PER_NETWORK=8")
 	sub := m.NewSubscriber(t)
@@ -395,12 +400,12 @@ func TestMailFlood(t *testing.T) {
 	}
 	m.forgot(t, m.Browser(), "somebody@example.com").WantErrorPage(t, 429)
 	if got := len(m.inbox.To(sub.Email)); got != 2 {
-		t.Errorf("%d mails to one address, want 2", got)
+		t.Errorf("%d mails were sent to one address, want 2", got)
 	}
 }
 
 // TestMailbox shows that the development mailbox opens only on this machine, under a local host
-// name and without a proxy. It opens only if no mail server is configured.
+// name and without a proxy, and only if no mail server is configured.
 func TestMailbox(t *testing.T) {
 	s := harness.Start(t)
 	s.Command(t, "", "mail", "test", "--to", "ada@example.com")
@@ -420,12 +425,12 @@ func TestMailbox(t *testing.T) {
 		}).Want(t, 404)
 	}
 
-	// The way back leads to the dashboard and nowhere else.
+	// The link back leads only to the dashboard.
 	for back, want := range map[string]bool{"/dashboard/mails": true, "https://evil.example/dashboard/": false,
 		"//evil.example": false, "/dashboard/../demo": false, "javascript:alert(1)": false} {
 		page := s.Get(t, "/dev/mail?back="+url.QueryEscape(back)).Want(t, 200)
 		if got := strings.Contains(string(page.Body), `id="mailbox-back"`); got != want {
-			t.Errorf("the mailbox has a way back to %s: %t, want %t", back, got, want)
+			t.Errorf("the mailbox links back to %s: %t, want %t", back, got, want)
 		}
 	}
 
@@ -449,7 +454,7 @@ func TestMailbox(t *testing.T) {
 	harness.Start(t, "--listen-tls=off", "--public-url", "https://id.example.org").Get(t, "/dev/mail").Want(t, 404)
 }
 
-// TestMailKept shows that emails are stored and cannot be retried if there is no mail server.
+// TestMailKept shows that emails are stored if there is no mail server. They cannot be retried.
 func TestMailKept(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", "grace@example.com")

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestR01Guessing shows that Sids are random, that guessing finds none, and that all guesses get
-// the same response. Another test checks the limits on guesses.
+// TestR01Guessing shows that Sids are random, and that all guesses get the same response, which is
+// a 404. Another test checks the limits on guesses.
 func TestR01Guessing(t *testing.T) {
 	p := project(t)
 	sids := map[string]bool{}
@@ -105,8 +105,8 @@ func TestR05MP3Conditions(t *testing.T) {
 	}
 }
 
-// TestR08Deleted deletes a recording during a download. Afterwards nobody can request the
-// recording. The download may finish, and no bytes are left on disk.
+// TestR08Deleted deletes a recording during a download. The download may finish, but nobody can
+// request the recording again, and no bytes are left on disk.
 func TestR08Deleted(t *testing.T) {
 	p := project(t)
 	wav := harness.Tone(8_000_000, 8) // more than socket buffers can hold
@@ -181,8 +181,8 @@ func TestR11ManyMP3(t *testing.T) {
 		})
 	}
 
-	// The test does not measure time. It only checks that these requests are answered while the
-	// encoders are busy.
+	// The test only checks that these requests are answered while the encoders are busy. It does
+	// not measure how long they take.
 	for range 10 {
 		p.Get(t, short+".wav").Want(t, 200)
 		p.Get(t, short+".mp3").Want(t, 200)
@@ -194,8 +194,8 @@ func TestR11ManyMP3(t *testing.T) {
 	p.Get(t, short+".mp3").Want(t, 200)
 }
 
-// TestSignedMedia shows that signed media requires a valid link or credentials. A link is bound to
-// its recording, format and expiry.
+// TestSignedMedia shows that a project's media requires a valid link or credentials if its media
+// policy is “signed”. A link is bound to its recording, format and expiry.
 func TestSignedMedia(t *testing.T) {
 	p := project(t)
 	sid, other := p.Upload(t, harness.Tone(8000, 8)), p.Upload(t, harness.Tone(9000, 8))
@@ -233,8 +233,8 @@ func TestSignedMedia(t *testing.T) {
 	}
 }
 
-// wantLinksEnd shows that a link to media becomes invalid when the API key that made it is revoked,
-// or when the subscriber who made it is disabled.
+// wantLinksEnd checks that a link to media becomes invalid when the API key with which it was made
+// is revoked, or when the subscriber who made it is disabled.
 func wantLinksEnd(t *testing.T, p *harness.Project, sid string) {
 	t.Helper()
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "jwt", "--scope", "openid", "--scope", "Voice")

@@ -17,21 +17,21 @@ func TestMailNewDevice(t *testing.T) {
 		login := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "login").URL())
 		if told := b.Submit(t, login, "login-submit",
 			map[string]string{"username": sub.Email, "password": sub.Password}).Callback(t); told.Get("code") == "" {
-			t.Fatalf("the app gets %v, want a code", told)
+			t.Fatalf("the app got %v, want a code", told)
 		}
 	}
 
 	first, other := m.Browser(), m.Browser()
 	signIn(first)
 	if got := m.subjects(t, sub.Email); len(got) != 0 {
-		t.Errorf("the first login sends %q, want no mail", got)
+		t.Errorf("the mails after the first login are %q, want none", got)
 	}
 
 	signIn(first)
 	signIn(other)
 	signIn(other)
 	if got := m.subjects(t, sub.Email); len(got) != 1 || !strings.HasPrefix(got[0], "A new sign-in to ") {
-		t.Errorf("a login from another browser sends %q, want one mail", got)
+		t.Errorf("the mails after logins from another browser are %q, want one", got)
 	}
 
 	mail := m.about(t, sub.Email, "new sign-in")
@@ -45,12 +45,13 @@ func TestMailNewDevice(t *testing.T) {
 	sub.Password = "another-quilted-heron"
 	if mail := m.about(t, sub.Email, "password"); !strings.Contains(mail.Text, "By: the operators of") ||
 		strings.Contains(mail.Text, "IP address") {
-		t.Errorf("a password set by others sends:\n%s", mail.Text)
+		t.Errorf("the mail about a password that an operator set says:\n%s", mail.Text)
 	}
 
 	signIn(first)
 	if got := m.subjects(t, sub.Email); len(got) != 3 {
-		t.Errorf("after a new password and a login the mails are %q, want another about the earlier device", got)
+		t.Errorf("the mails after a new password and a login are %q, want another one about the known device",
+			got)
 	}
 }
 
@@ -70,7 +71,7 @@ func TestMailToOperators(t *testing.T) {
 
 	if got := m.subjects(t, owner); len(got) != 1 ||
 		!strings.HasPrefix(got[0], "A new sign-in to the dashboard of selvage at ") {
-		t.Errorf("two logins send %q, want one mail", got)
+		t.Errorf("the mails after two logins are %q, want one", got)
 	}
 	if told := m.about(t, owner, "new sign-in"); !strings.Contains(told.Text, "IP address: 127.0.0.1") ||
 		told.Link() != "" {
@@ -80,6 +81,6 @@ func TestMailToOperators(t *testing.T) {
 	viewer := newOperator(t, m.Project, "viewer@"+m.ID)
 	if told := m.about(t, owner, viewer); !strings.Contains(told.Text, "with the role viewer") ||
 		!strings.Contains(told.Text, "By: the operators of") || told.Link() != "" {
-		t.Errorf("a new operator sends:\n%s", told.Text)
+		t.Errorf("the mail about a new operator says:\n%s", told.Text)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP01Timing shows that a login with an unknown email takes as long as a login with a wrong
+// TestP01Timing shows that a login with an unknown email address takes as long as one with a wrong
 // password.
 func TestP01Timing(t *testing.T) {
 	p := project(t)
@@ -30,9 +30,9 @@ func TestP01Timing(t *testing.T) {
 	})
 }
 
-// TestP12ImportedHashes shows that failed logins take the same time whatever kind of hash an
-// account has: none, ours, a costly imported one, or a cheap one. Logins of disabled accounts with
-// the correct password take as long.
+// TestP12ImportedHashes shows that failed logins take the same time whatever hash an account has:
+// none, ours, a costly imported one, or a cheap imported one. A login of a disabled account with
+// the correct password also takes as long.
 func TestP12ImportedHashes(t *testing.T) {
 	p := limited(t, "LOGIN_PER_ACCOUNT=0", "LOGIN_PER_NETWORK=0", "LOGIN_PER_RANGE=0")
 	c := p.NewClient(t, "spa", "--first-party")
@@ -79,8 +79,8 @@ func TestP12ImportedHashes(t *testing.T) {
 	c.SignIn(t, other, loginScope)
 }
 
-// wantAlike measures two actions several times, and compares the shortest time of each. Noise of a
-// busy machine does not affect the shortest times, but a real difference does. The times may differ
+// wantAlike measures two actions several times, and compares the shortest time of each. Other work
+// on the machine affects the shortest times less than a real difference does. The times may differ
 // by a quarter.
 func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Duration)) {
 	t.Helper()
@@ -92,15 +92,14 @@ func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Durati
 		if (leastA - leastB).Abs() <= leastA/4 {
 			return
 		}
-		differences = append(differences, fmt.Sprintf("%s takes %v, %s %v", one, a, other, b))
+		differences = append(differences, fmt.Sprintf("%s took %v, %s took %v", one, a, other, b))
 	}
 	t.Errorf("the times differed in every measurement: %s", strings.Join(differences, "; "))
 }
 
-// failedLogins returns the shortest times of two kinds of failed logins. Other work on the machine
-// does not affect the shortest times. The two kinds follow one another in the order of the
-// Thue-Morse sequence. If they alternated, the garbage collection after every second hash would
-// always affect the same kind.
+// failedLogins returns the shortest times of two kinds of failed logins. The two kinds of logins
+// take turns in the order of the Thue-Morse sequence. If they alternated, the garbage collection
+// after every second hash would always affect the same kind.
 func failedLogins(
 	t *testing.T, b *harness.Browser, page harness.Page, sub harness.Subscriber,
 ) (wrong, unknown time.Duration) {
@@ -122,7 +121,7 @@ func failedLogins(
 	return slices.Min(took[true]), slices.Min(took[false])
 }
 
-// TestP02OneAnswer shows that a failed login gets the same response, whatever the reason.
+// TestP02OneAnswer shows that all failed logins get the same response, whatever the reason.
 func TestP02OneAnswer(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -167,8 +166,8 @@ func requestOf(p harness.Page) string {
 	return id
 }
 
-// TestP10NoPassword shows that a subscriber without a password cannot sign in, and that an email
-// address is never used as a pattern.
+// TestP10NoPassword shows that a subscriber without a password cannot sign in. An email address in
+// the login form is never used as a pattern.
 func TestP10NoPassword(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -197,16 +196,18 @@ func TestP10NoPassword(t *testing.T) {
 		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit",
 			map[string]string{"username": l.Email, "password": l.Password})
 		if page.Left != nil || page.Has("consent-allow") || !page.Has("login-submit") {
-			t.Errorf("%q with the password %q = %d, want the login page again", l.Email, l.Password, page.Status)
+			t.Errorf("the login of %q with the password %q returned %d, want the login page again", l.Email,
+				l.Password, page.Status)
 		}
 	}
 
 	c.SignIn(t, harness.Subscriber{Email: strings.ToUpper(sub.Email), Password: sub.Password}, loginScope)
 }
 
-// TestP03Guessing shows that guesses lock an account for logins from every address, even with the
-// right password. Unknown accounts appear to be locked in the same way. A device that the owner has
-// used before can still sign in. Unlocking opens the account again.
+// TestP03Guessing shows that guesses lock an account, so that logins from every address fail even
+// with the right password. An unknown account appears to be locked in the same way. The owner can
+// still sign in on a device used before. After the account has been unlocked, all logins work
+// again.
 func TestP03Guessing(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "LOGIN_PER_ACCOUNT=10", "LOGIN_PER_NETWORK=80")
 	c := p.NewClient(t, "spa", "--first-party")
@@ -227,7 +228,7 @@ func TestP03Guessing(t *testing.T) {
 				checked++
 			}
 		}
-		if checked < 10 || checked > 11 { // a very slow machine permits one more after four minutes
+		if checked < 10 || checked > 11 { // on a very slow machine, one more is checked after four minutes
 			t.Errorf("%d guesses at %s were checked, want 10", checked, email)
 		}
 		page := login(c.Browser(), email, sub.Password, 200)
@@ -237,24 +238,24 @@ func TestP03Guessing(t *testing.T) {
 	}
 
 	if throttled[0] != throttled[1] {
-		t.Errorf("the throttling of a known account reads differently from that of an unknown one:\n%s\n%s",
+		t.Errorf("the pages for a locked account and for an unknown one differ:\n%s\n%s",
 			throttled[0], throttled[1])
 	}
 
 	if page := login(home, sub.Email, sub.Password, 200); page.Left == nil {
-		t.Errorf("a login from the owner's own device = %d, want it to succeed", page.Status)
+		t.Errorf("a login on a device that the owner used before returned %d, want a redirect", page.Status)
 	}
 	p.Command(t, "", "subscriber", "unlock", sub.ID)
 	if page := login(c.Browser(), sub.Email, sub.Password, 200); page.Left == nil {
-		t.Errorf("a login with the right password after unlocking = %d, want it to succeed", page.Status)
+		t.Errorf("a login with the right password after unlocking returned %d, want a redirect", page.Status)
 	}
 }
 
 // clock matches the time and the number of minutes in a page's advice to try again later.
 var clock = regexp.MustCompile(`[0-9]{2}:[0-9]{2} UTC \([0-9]+ minutes?\)`)
 
-// TestP06Spraying shows that a network cannot try one password on many accounts. A forwarded
-// address from an untrusted client has no effect.
+// TestP06Spraying shows that clients in one network cannot try a password on many accounts. The
+// server ignores the address that an untrusted client claims to forward.
 func TestP06Spraying(t *testing.T) {
 	p := limited(t, "LOGIN_PER_NETWORK=20", "LOGIN_PER_ACCOUNT=10")
 	c := p.NewClient(t, "spa")
@@ -268,7 +269,7 @@ func TestP06Spraying(t *testing.T) {
 		if page.Status == http.StatusTooManyRequests {
 			wantLater(t, page.Answer, "Too many attempts. Wait until ")
 			if i < 20 {
-				t.Errorf("guess %d was refused, want 20 guesses to be checked", i)
+				t.Errorf("only %d guesses were checked, want 20", i)
 			}
 			return
 		}
@@ -276,8 +277,8 @@ func TestP06Spraying(t *testing.T) {
 	t.Error("100 accounts were tried from one network without a refusal")
 }
 
-// TestP11CostlyPasswords sets passwords that are costly to rate. The passwords contain overlapping
-// patterns, and characters that each stand for several letters. Rating them must not take long.
+// TestP11CostlyPasswords shows that rating a password never takes long. The passwords contain
+// overlapping patterns, and characters that can stand for several letters.
 func TestP11CostlyPasswords(t *testing.T) {
 	p := project(t)
 	set := func(password string) time.Duration {
@@ -302,7 +303,7 @@ func TestP11CostlyPasswords(t *testing.T) {
 }
 
 // TestP07Unicode shows that a password is accepted in any Unicode normal form, but not with a NUL
-// character. Many combining marks do not make a login costly.
+// character. A login is not costly if the password has many combining marks.
 func TestP07Unicode(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -318,7 +319,7 @@ func TestP07Unicode(t *testing.T) {
 		{"without the accent", "cafe lantern \U0001f3ee fathom", false},
 		{"cut off at a NUL", nfc + "\x00", false}, {"with a NUL and a suffix", nfc + "\x00x", false},
 		{"8 KiB of marks", strings.Repeat("e\u0301", 4<<10), false},
-		{"marks without end on one letter", "e" + strings.Repeat("\u0301", 6<<10), false},
+		{"6,144 marks on one letter", "e" + strings.Repeat("\u0301", 6<<10), false},
 	} {
 
 		b := c.Browser()
@@ -326,7 +327,8 @@ func TestP07Unicode(t *testing.T) {
 		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit",
 			map[string]string{"username": sub.Email, "password": tt.password})
 		if opened := page.Left != nil; opened != tt.opens || page.Status >= 500 || time.Since(began) > time.Minute/2 {
-			t.Errorf("%s = %d after %v, signed in %v, want %v", tt.name, page.Status, time.Since(began), opened,
+			t.Errorf("%s: status %d after %v, signed in: %v, want %v", tt.name, page.Status,
+				time.Since(began), opened,
 				tt.opens)
 		}
 	}

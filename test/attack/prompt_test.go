@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestA19PromptNone shows that prompt=none succeeds only for the browser's own login and hint.
+// TestA19PromptNone shows that prompt=none succeeds only in a browser that is signed in to the
+// project, and only with an ID token hint for the subscriber who is signed in.
 func TestA19PromptNone(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -45,7 +46,7 @@ func TestA20Reauthentication(t *testing.T) {
 	first := authTime(t, tokens)
 
 	if !b.Open(t, c.NewFlow("openid").With("prompt", "login").URL()).Has("password") {
-		t.Errorf("prompt=login does not ask for a password")
+		t.Errorf("prompt=login did not ask for a password")
 	}
 	harness.Eventually(t, time.Minute, "a login to be older than max_age=1", func() error {
 		if !b.Open(t, c.NewFlow("openid").With("max_age", "1").URL()).Has("password") {
@@ -56,7 +57,7 @@ func TestA20Reauthentication(t *testing.T) {
 	b.Open(t, c.NewFlow("openid").With("max_age", "1").With("prompt", "none").URL()).WantCallbackError(t,
 		"login_required")
 	if b.Open(t, c.NewFlow("openid").With("max_age", "10000").URL()).Left == nil {
-		t.Errorf("max_age=10000 asks for a new login")
+		t.Errorf("max_age=10000 asked for a new login")
 	}
 
 	f := c.NewFlow(loginScope).With("prompt", "login")
@@ -140,8 +141,8 @@ func TestA22Repeated(t *testing.T) {
 	b.Open(t, c.NewFlow("openid").URL()+"&client_id=x").WantErrorPage(t, 400)
 }
 
-// TestA23State sends a state full of markup and control characters. It is returned to the client
-// unchanged and appears on no page.
+// TestA23State sends states with markup and control characters. Each state must be returned to the
+// client unchanged, and must not appear on a page.
 func TestA23State(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -150,13 +151,14 @@ func TestA23State(t *testing.T) {
 		"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "\r\nX-Evil: 1", "\u202e\u200f",
 		"&state=2#x", "\x00", strings.Repeat("s", 4<<10-26),
 	} {
-		state := rand.Text() + evil
+		random := rand.Text()
+		state := random + evil
 		b := c.Browser()
 		page := b.Open(t, c.NewFlow("openid").With("state", state).URL())
 
 		for _, fields := range []map[string]string{{"username": sub.Email, "password": "wrong"},
 			{"username": sub.Email, "password": sub.Password}} {
-			if strings.Contains(string(page.Body), state[:26]) {
+			if strings.Contains(string(page.Body), random) {
 				t.Errorf("the state %q is on the page %s", evil, page.URL)
 			}
 			page = b.Submit(t, page, "login-submit", fields)

@@ -32,7 +32,7 @@ func wantLaML(t *testing.T, a harness.Answer, status, code int) {
 	}
 }
 
-// TestR02Sids shows that no Sid leads to a file outside the media directory.
+// TestR02Sids shows that no Sid in a URL leads to a file other than a recording.
 func TestR02Sids(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
@@ -49,7 +49,7 @@ func TestR02Sids(t *testing.T) {
 		for _, end := range []string{"", ".wav", ".json", ".mp3", ".exe", "/"} {
 			a := rawGet(t, p, p.LaML("/Recordings/"+name+end))
 			refused := a.Status >= 400 && a.Status < 500
-			redirected := a.Status < 400 && insideRedirect(a)
+			redirected := a.Status < 400 && isCleaned(a)
 			if !refused && !redirected {
 				t.Errorf("GET %.40s%s = %d %.80s, want a refusal or a redirect", name, end, a.Status, a.Body)
 			}
@@ -62,9 +62,9 @@ func TestR02Sids(t *testing.T) {
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/01900000-0000-7000-8000-000000000000.wav")), 404, 20404)
 }
 
-// insideRedirect reports whether a response redirects to a path of the server, as the server does to
-// clean a path.
-func insideRedirect(a harness.Answer) bool {
+// isCleaned reports whether a response redirects to a different path of the server, as the server
+// does to clean a path.
+func isCleaned(a harness.Answer) bool {
 	return (a.Status == 301 || a.Status == 307 || a.Status == 308) && strings.HasPrefix(a.Header.Get("Location"), "/")
 }
 
@@ -117,7 +117,7 @@ func TestR05Conditions(t *testing.T) {
 	// Many ranges must not multiply the size of the response.
 	many := p.Get(t, path, harness.Header("Range", "bytes=0-"+strings.Repeat(",0-", 1000)))
 	if many.Status >= 500 {
-		t.Errorf("a thousand ranges = %d, want less than 500", many.Status)
+		t.Errorf("a request with a thousand ranges returned the status %d, want less than 500", many.Status)
 	}
 	if limit := 2 * len(wav); len(many.Body) > limit {
 		t.Errorf("a thousand ranges returned %d bytes, want at most %d", len(many.Body), limit)
@@ -129,15 +129,16 @@ func TestR05Conditions(t *testing.T) {
 	}
 }
 
-// wantUnencoded checks the status of a response, that its body has no Content-Encoding, and its
-// bytes unless want is nil.
+// wantUnencoded checks the status of a response and that it has no Content-Encoding. Unless want is
+// nil, it also checks the body.
 func wantUnencoded(t *testing.T, request string, a harness.Answer, status int, want []byte) {
 	t.Helper()
 	if a.Status != status {
 		t.Errorf("%s = %d, want %d", request, a.Status, status)
 	}
 	if want != nil && !bytes.Equal(a.Body, want) {
-		t.Errorf("%s returned %d bytes, want %d specific bytes", request, len(a.Body), len(want))
+		t.Errorf("%s returned %d bytes that differ from the %d bytes of the recording", request, len(a.Body),
+			len(want))
 	}
 	if got := a.Header.Get("Content-Encoding"); got != "" {
 		t.Errorf("%s returned Content-Encoding %q, want none", request, got)
@@ -177,8 +178,8 @@ func TestR07OtherAccounts(t *testing.T) {
 	}
 }
 
-// TestR09Uploads uploads web pages as recordings. They are refused, or they are served like all
-// media, with headers that prevent browsers from running them.
+// TestR09Uploads uploads web pages as recordings. The server either refuses them, or serves them
+// like all media, with headers that prevent browsers from running them.
 func TestR09Uploads(t *testing.T) {
 	p := project(t)
 
@@ -187,7 +188,7 @@ func TestR09Uploads(t *testing.T) {
 		a := p.Post(t, p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", []byte(page)))
 		switch {
 		case a.Status >= 500:
-			t.Errorf("an upload of %q = %d %s, want less than 500", page, a.Status, a.Body)
+			t.Errorf("uploading %q returned %d %s, want a status below 500", page, a.Status, a.Body)
 		case a.Status >= 400:
 			o := a.Object(t)
 			if o["message"] == "" {
@@ -227,8 +228,8 @@ func wantMediaHeaders(t *testing.T, a harness.Answer) {
 	}
 }
 
-// TestR13NoCredentials shows that everything except public media requires credentials that permit
-// the access.
+// TestR13NoCredentials shows that every request except one for public media requires credentials
+// that permit it.
 func TestR13NoCredentials(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// newOpen returns a project with open registration.
+// newOpen returns a project in which anybody can register.
 func newOpen(t *testing.T, env ...string) mailed {
 	t.Helper()
 	m := newMailed(t, env...)
@@ -29,8 +29,8 @@ func (m mailed) register(t *testing.T, b *harness.Browser, email, password strin
 
 const chosen = "granite-otter-nine"
 
-// TestRegister shows that an account is created when the form behind the mailed link is posted, and
-// not before. The app then gets its code in the browser that started the registration.
+// TestRegister shows that an account is created only when the form behind the link in the email is
+// posted. The app then gets its code in the browser that started the registration.
 func TestRegister(t *testing.T) {
 	m := newOpen(t)
 	b := m.Browser()
@@ -42,7 +42,7 @@ func TestRegister(t *testing.T) {
 	b.Submit(t, b.Open(t, "/register?id="+url.QueryEscape(login.URL.Query().Get("id"))), "register-submit",
 		map[string]string{"username": "grace@example.com", "new-password": "password"}).Want(t, 422)
 	if page := m.register(t, b, "Grace@Example.com", chosen); !page.Has("mail-sent") {
-		t.Fatalf("requesting an account = %d %s, want #mail-sent", page.Status, page.Body)
+		t.Fatalf("requesting an account returned %d %s, want #mail-sent", page.Status, page.Body)
 	}
 
 	link := m.link(t, "grace@example.com", 1)
@@ -56,19 +56,19 @@ func TestRegister(t *testing.T) {
 	// time.
 	answer := b.Submit(t, form, "confirm-submit", nil).Callback(t)
 	if answer.Get("code") == "" {
-		t.Fatalf("the app gets %v, want a code", answer)
+		t.Fatalf("the app received %v, want a code", answer)
 	}
 	b.Submit(t, form, "confirm-submit", nil).Want(t, 410)
 
 	sub := harness.Subscriber{Email: "grace@example.com", Password: chosen}
 	if email, verified := m.says(t, sub); email != sub.Email || !verified {
-		t.Errorf("the account has the email %q, verified %v, want the new one, verified", email, verified)
+		t.Errorf("the account has the email %q (verified: %v), want the new email, verified", email, verified)
 	}
 }
 
 // TestRegisterElsewhere opens the link in a browser that did not request the account. The person
-// must choose another password there. Otherwise, an attacker could request an account with somebody
-// else's address, and would know its password.
+// must choose another password there. Otherwise, an attacker who requests an account with somebody
+// else's address would know its password.
 func TestRegisterElsewhere(t *testing.T) {
 	m := newOpen(t)
 	stranger := m.Browser()
@@ -85,7 +85,7 @@ func TestRegisterElsewhere(t *testing.T) {
 	m.Post(t, "/welcome", harness.Form(url.Values{"token": {token}})).Want(t, 422)
 	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "another-quilted-heron"})
 	if !done.Has("account-made") {
-		t.Fatalf("choosing a password = %d %s, want #account-made", done.Status, done.Body)
+		t.Fatalf("choosing a password returned %d %s, want #account-made", done.Status, done.Body)
 	}
 
 	// The password typed in the first browser does not work.
@@ -95,11 +95,11 @@ func TestRegisterElsewhere(t *testing.T) {
 	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "another-quilted-heron"}, loginScope)
 }
 
-// requestIn matches the id of a request in a page.
+// requestIn matches the id of an authorization request in a page.
 var requestIn = regexp.MustCompile(`id=[A-Z0-9]+`)
 
 // TestRegisterKnown shows that a request for an account gets the same response whether or not the
-// address has an account. Only an email to the owner of the address reveals the difference.
+// address already has an account. Only the email to this address reveals the difference.
 func TestRegisterKnown(t *testing.T) {
 	m := newOpen(t)
 	known, disabled := m.NewSubscriber(t), m.NewSubscriber(t)
@@ -134,8 +134,9 @@ func TestRegisterKnown(t *testing.T) {
 	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": chosen}).Want(t, 409)
 }
 
-// TestRegisterClosed shows that a project whose registration is off creates no accounts. The test
-// tries the page, the form, prompt=create, and a link that was sent while registration was open.
+// TestRegisterClosed shows that nobody can create an account in a project whose registration is
+// off. The test tries the page, prompt=create, and a link that was sent while registration was
+// open.
 func TestRegisterClosed(t *testing.T) {
 	m := newMailed(t)
 	prompts := func() []string {
@@ -149,7 +150,7 @@ func TestRegisterClosed(t *testing.T) {
 	b := m.Browser()
 	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
 	if login.Has("login-register") || slices.Contains(prompts(), "create") {
-		t.Error("registration is off, but offered")
+		t.Error("registration is off, but the server offers it")
 	}
 
 	id := login.URL.Query().Get("id")

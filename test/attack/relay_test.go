@@ -140,15 +140,15 @@ func TestF11RelayUnauthenticated(t *testing.T) {
 	}
 }
 
-// These constants limit how many unauthenticated sockets one address may have open, and how long
-// such a socket may stay open.
+// The server allows this many unauthenticated sockets from one address, and keeps each open for
+// this time.
 const (
 	maxSilent      = 200
 	maxSilenceTime = 10 * time.Second
 )
 
-// TestI01Sockets opens sockets that never authenticate. One address may have at most maxSilent of
-// them open. The server closes them all within a minute, and meanwhile answers other clients.
+// TestI01Sockets opens sockets that never authenticate. The server refuses more than maxSilent of
+// them from one address. It closes them all within a minute, and meanwhile answers other clients.
 func TestI01Sockets(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -176,7 +176,7 @@ func TestI01Sockets(t *testing.T) {
 	}
 
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("all silent sockets were closed after %v, want at most a minute", took)
+		t.Errorf("closing all silent sockets took %v, want at most a minute", took)
 	}
 	p.Connect(t, sat.Token, "")
 }
@@ -217,7 +217,7 @@ func dialUntilRefused(t *testing.T, s *harness.Server) []silentSocket {
 			for !refused.Load() {
 				dialed := time.Now()
 				if dialed.After(deadline) {
-					t.Error("no socket was refused for a minute")
+					t.Error("a minute passed, and no socket was refused")
 					return
 				}
 
@@ -254,7 +254,7 @@ func TestI08RelayLog(t *testing.T) {
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 
-	// Use the tokens in every place whose content could get into a log line.
+	// Send the tokens in every place that the server might log.
 	socket, protocol := s.Connect(t, sat.Token, "")
 	socket.Call(t, "subscriber.online", nil)
 	socket.Call(t, "signalwire.reauthenticate", withToken(sat.RefreshToken))

@@ -19,8 +19,8 @@ func TestT16Revoke(t *testing.T) {
 			tokens, _ := c.SignIn(t, sub, loginScope)
 			asks := func() harness.Answer { return p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)) }
 
-			// Another client, an altered token and a caller without credentials cannot revoke
-			// anything.
+			// Another client or a caller without credentials cannot revoke the token. An altered
+			// token does not revoke it either.
 			other.Revoke(t, tokens.AccessToken).Want(t, 200, 400)
 			other.Revoke(t, tokens.RefreshToken).Want(t, 200, 400)
 			c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
@@ -50,8 +50,8 @@ func TestT16Revoke(t *testing.T) {
 	}
 }
 
-// TestT16RevokeRotated revokes the grant of a stolen refresh token. The thief has used the token
-// twice already, and the owner knows only the first token.
+// TestT16RevokeRotated shows that the owner of a stolen refresh token can end the grant by revoking
+// that token, even if the thief has refreshed twice since.
 func TestT16RevokeRotated(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web")
@@ -67,7 +67,7 @@ func TestT16RevokeRotated(t *testing.T) {
 	})
 }
 
-// TestT17Introspect shows that introspection reveals tokens only to authenticated clients of the
+// TestT17Introspect shows that introspection describes tokens only to authenticated clients of the
 // same project.
 func TestT17Introspect(t *testing.T) {
 	p := project(t)
@@ -85,7 +85,8 @@ func TestT17Introspect(t *testing.T) {
 			tokens, _ := c.SignIn(t, sub, loginScope)
 			if o := c.Introspect(t, tokens.AccessToken).Want(t, 200).Object(t); o["active"] != true ||
 				o["sub"] != sub.ID {
-				t.Errorf("introspection of a valid token returned %v, want it active", o)
+				t.Errorf("introspection of a valid token returned %v, want active: true and the subscriber",
+					o)
 			}
 
 			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}})).Want(t, 400, 401)

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestJ13GuestToken shows that a guest token can read only its own addresses.
+// TestJ13GuestToken shows that a guest token can only read the addresses that it was issued for.
 func TestJ13GuestToken(t *testing.T) {
 	p := project(t)
 	sat, other := p.NewSAT(t, "ada"), p.NewSAT(t, "grace")
@@ -28,7 +28,7 @@ func TestJ13GuestToken(t *testing.T) {
 	var list struct{ Data []struct{ ID string } }
 	p.Get(t, "/api/fabric/addresses", guest).Want(t, 200).Read(t, &list)
 	if len(list.Data) != 1 || list.Data[0].ID != mine {
-		t.Errorf("the guest sees the addresses %v, want %s alone", list.Data, mine)
+		t.Errorf("the guest sees the addresses %v, want only %s", list.Data, mine)
 	}
 	p.Get(t, "/api/fabric/addresses/"+mine, guest).Want(t, 200)
 	p.Get(t, "/api/fabric/addresses/"+theirs, guest).Want(t, 404)
@@ -110,7 +110,7 @@ func TestK01NoCredentials(t *testing.T) {
 			} {
 				a := p.Do(t, route.method, route.path, append(opts, harness.JSON("{}"))...).WantUnauthorized(t)
 				if a.Header.Get("WWW-Authenticate") == "" {
-					t.Errorf("a 401 without WWW-Authenticate")
+					t.Error("the 401 response has no WWW-Authenticate header")
 				}
 			}
 		})
@@ -121,12 +121,13 @@ func TestK01NoCredentials(t *testing.T) {
 	p.Get(t, "/api/fabric/no/such/route", p.Basic()).WantError(t, 404, "Not Found")
 }
 
-// TestK02MissingScope shows that a key works only for the scopes with which it was created.
+// TestK02MissingScope shows that a key is refused for anything outside the scopes that it was
+// created with.
 func TestK02MissingScope(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
-	messaging, management := harness.Basic(p.ID, p.NewKey(t, "Messaging")),
-		harness.Basic(p.ID, p.NewKey(t, "Management"))
+	messaging := harness.Basic(p.ID, p.NewKey(t, "Messaging"))
+	management := harness.Basic(p.ID, p.NewKey(t, "Management"))
 	voice := harness.Basic(p.ID, p.NewKey(t, "calling"))
 
 	for _, key := range []harness.Option{messaging, management} {
@@ -146,13 +147,13 @@ func TestK02MissingScope(t *testing.T) {
 	var list struct{ Data []any }
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Data) != 0 {
-		t.Errorf("a refused call left %v", list.Data)
+		t.Errorf("a refused request created %v", list.Data)
 	}
 }
 
-// TestK06Export exports and erases a subscriber with a key that may manage the project but may not
-// fetch recordings. The export contains no complete Sid, because a Sid would open public media. The
-// erasure is refused.
+// TestK06Export uses a key that may manage the project but may not fetch recordings. An export of a
+// subscriber contains no complete Sid, because a Sid is enough to fetch public media. An erasure is
+// refused.
 func TestK06Export(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -170,7 +171,7 @@ func TestK06Export(t *testing.T) {
 	both := harness.Basic(p.ID, p.NewKey(t, "Management", "Voice"))
 	body := string(p.Get(t, path+"/export", manager).Want(t, 200).Body)
 	if strings.Contains(body, sid) || !strings.Contains(body, sid[:8]) {
-		t.Errorf("the export of a key without Voice has the complete Sid %s, or none: %s", sid, body)
+		t.Errorf("the export by a key without Voice has the complete Sid %s, or no Sid: %s", sid, body)
 	}
 	p.Post(t, path+"/erase", manager).WantUnauthorized(t)
 	p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200)
@@ -178,13 +179,13 @@ func TestK06Export(t *testing.T) {
 	// A key with Voice gets the Sid, but no key gets a push token.
 	body = string(p.Get(t, path+"/export", both).Want(t, 200).Body)
 	if !strings.Contains(body, sid) || strings.Contains(body, pushToken) {
-		t.Errorf("the export of a key with Voice lacks the Sid %s, or has a push token: %s", sid, body)
+		t.Errorf("the export by a key with Voice lacks the Sid %s, or has a push token: %s", sid, body)
 	}
 	p.Post(t, path+"/erase", both).Want(t, 200)
 }
 
-// TestK06AccountData downloads a subscriber's own data. The file must not make it possible to fetch
-// recordings, so it contains no complete Sid.
+// TestK06AccountData downloads a subscriber's data from the account page. The file contains no
+// complete Sid, because nobody who has the file may fetch recordings with it.
 func TestK06AccountData(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -196,6 +197,6 @@ func TestK06AccountData(t *testing.T) {
 		map[string]string{"username": sub.Email, "password": sub.Password})
 	data := string(b.Submit(t, page, "data-download", nil).Want(t, 200).Body)
 	if strings.Contains(data, sid) || !strings.Contains(data, sid[:8]) {
-		t.Errorf("the data has the complete Sid %s, or none: %s", sid, data)
+		t.Errorf("the data has the complete Sid %s, or no Sid: %s", sid, data)
 	}
 }

@@ -60,8 +60,8 @@ func TestS02ForeignRequest(t *testing.T) {
 	}
 }
 
-// TestS02Tokens posts forms from the right origin, without the page's token or with the token of
-// another browser. All forms are refused, and no login ends.
+// TestS02Tokens posts forms from the right origin, but without the page's token or with another
+// browser's token. All forms are refused, and no login ends.
 func TestS02Tokens(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -128,7 +128,7 @@ func TestS04Cookies(t *testing.T) {
 		a := p.Get(t, silent, harness.Header("Cookie", header))
 		a.Want(t, statuses...)
 		if a.Status == 303 && !strings.Contains(a.Header.Get("Location"), "login_required") {
-			t.Errorf("%s: the browser is sent to %s, want login_required", name, a.Header.Get("Location"))
+			t.Errorf("%s: the browser was sent to %s, want login_required", name, a.Header.Get("Location"))
 		}
 	}
 
@@ -178,7 +178,7 @@ func copyCookies(t *testing.T, p *harness.Project, b *harness.Browser) *harness.
 	return thief
 }
 
-// wantPolicy checks that a page's Content-Security-Policy contains some directives, and that it
+// wantPolicy checks that a page's Content-Security-Policy contains the given directives, and
 // permits neither inline scripts nor eval.
 func wantPolicy(t *testing.T, name string, page harness.Page, directives ...string) {
 	t.Helper()
@@ -243,10 +243,10 @@ func TestS08Headers(t *testing.T) {
 		t.Errorf("/account has Cross-Origin-Opener-Policy %q, want same-origin", got)
 	}
 
-	// Only the page that ends a prompt=none request may be in a frame, and only in a frame of its
-	// app.
+	// Only the page that ends a prompt=none request may be in a frame, and only in its own app's
+	// frame.
 	if !back.Has("return-submit") {
-		t.Errorf("form_post of a prompt=none request = %d, want #return-submit", back.Status)
+		t.Errorf("a prompt=none request with form_post returned %d without #return-submit", back.Status)
 	}
 	wantPolicy(t, "form_post", back, "frame-ancestors https://rp.example;", "default-src 'none'")
 	if csp := back.Header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") {
@@ -255,7 +255,8 @@ func TestS08Headers(t *testing.T) {
 
 	for _, page := range []harness.Page{login, again, consent, accounts} {
 		if got := page.Header.Get("Cross-Origin-Opener-Policy"); got != "" {
-			t.Errorf("%s has Cross-Origin-Opener-Policy %q: popup logins need their opener", page.URL.Path, got)
+			t.Errorf("%s has Cross-Origin-Opener-Policy %q, want none, because popup logins need their opener",
+				page.URL.Path, got)
 		}
 	}
 }

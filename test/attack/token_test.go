@@ -31,8 +31,8 @@ func TestT01TwoWays(t *testing.T) {
 	c.Post(t, "/oauth/token", harness.Form(form), harness.Basic(c.ID, c.Secret)).Want(t, 400, 401)
 }
 
-// TestT04BasicForms shows that malformed Basic credentials are refused, and that escaped
-// credentials are accepted (RFC 6749, section 2.3.1).
+// TestT04BasicForms shows that malformed Basic credentials are refused, and that credentials may be
+// escaped (RFC 6749, section 2.3.1).
 func TestT04BasicForms(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -57,7 +57,7 @@ func TestT04BasicForms(t *testing.T) {
 	for name, tt := range tests {
 		if a := c.Post(t, "/oauth/token", harness.Form(clientCredentials()),
 			harness.Header("Authorization", tt.header)); a.Status != tt.status {
-			t.Errorf("%s: %d %s, want %d", name, a.Status, a.Body, tt.status)
+			t.Errorf("credentials (%s) returned %d %s, want %d", name, a.Status, a.Body, tt.status)
 		}
 	}
 
@@ -74,12 +74,12 @@ func escapeAll(s string) string {
 	return b.String()
 }
 
-// TestT05WrongClient shows that a client must authenticate by its own method, with exactly its own
-// secret.
+// TestT05WrongClient shows that a client must authenticate with its registered method and with
+// exactly its own secret.
 func TestT05WrongClient(t *testing.T) {
 	p := project(t)
-	basic, post, public := p.NewClient(t, "service"),
-		p.NewClient(t, "service", "--auth-method", "client_secret_post"), p.NewClient(t, "spa")
+	basic, public := p.NewClient(t, "service"), p.NewClient(t, "spa")
+	post := p.NewClient(t, "service", "--auth-method", "client_secret_post")
 
 	inBody := func(c *harness.Client, secret string) harness.Option {
 		form := clientCredentials()
@@ -122,16 +122,16 @@ func TestT05WrongClient(t *testing.T) {
 			harness.Basic(strings.ToUpper(basic.ID), basic.Secret)},
 	}
 
-	// Clients that identify themselves in the body get no challenge.
+	// Clients that identify themselves in the body do not get the challenge Basic.
 	named := []string{"basic client in the body", "wrong secret in the body",
 		"confidential client, no secret", "public client with a secret"}
 	for name, opts := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := p.Post(t, "/oauth/token", opts...).WantError(t, 401, "invalid_client")
-			got, asked := a.Header.Get("WWW-Authenticate"),
-				!slices.Contains(named, name)
-			if strings.HasPrefix(got, "Basic ") != asked || got == "" == asked {
-				t.Errorf("WWW-Authenticate = %q, want Basic: %v", got, asked)
+			want := !slices.Contains(named, name)
+			got := a.Header.Get("WWW-Authenticate")
+			if strings.HasPrefix(got, "Basic ") != want || (got == "") == want {
+				t.Errorf("WWW-Authenticate = %q, want Basic: %v", got, want)
 			}
 		})
 	}
@@ -167,9 +167,9 @@ func TestT07Grants(t *testing.T) {
 	service.Refresh(t, "x").WantError(t, 400, "unauthorized_client")
 }
 
-// TestT08RefreshReuse redeems used refresh tokens again. During a grace period, the response to the
-// predecessor of the current token contains the current token. After the grace period, redeeming
-// the predecessor ends the family of tokens. Redeeming an older token ends the family at any time.
+// TestT08RefreshReuse redeems used refresh tokens again. During a grace period, the predecessor of
+// the current token returns the current token again. After the grace period, redeeming the
+// predecessor ends the family of tokens. Redeeming an older token ends the family at any time.
 func TestT08RefreshReuse(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -233,7 +233,7 @@ func TestT10RefreshBinding(t *testing.T) {
 	ask(loginScope+" Voice").WantError(t, 400, "invalid_scope")
 	ask("openid").Want(t, 200)
 	if tokens.Scope != "" && tokens.Scope != "openid" {
-		t.Errorf("a narrowed refresh returns the scope %q, want openid", tokens.Scope)
+		t.Errorf("a refresh with the scope openid returned the scope %q", tokens.Scope)
 	}
 	p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 	ask(loginScope).Want(t, 200) // a later refresh may request everything that was granted
@@ -283,8 +283,8 @@ func TestT14Bodies(t *testing.T) {
 	}
 }
 
-// TestT15Headers checks responses that contain or refuse tokens. They are not cached, allow no
-// credentials to scripts of other origins, and do not repeat anything from the request.
+// TestT15Headers checks responses that contain or refuse tokens. They must not be cached, must not
+// allow scripts of other origins to use credentials, and must not repeat anything from the request.
 func TestT15Headers(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	wrong := "wrong-secret-of-mine"
@@ -301,14 +301,14 @@ func TestT15Headers(t *testing.T) {
 		if h.Get("Cache-Control") != "no-store" ||
 			!strings.HasPrefix(h.Get("Content-Type"), "application/json") ||
 			h.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%d has the headers %v, want no-store, JSON, nosniff", a.Status, h)
+			t.Errorf("the %d response has the headers %v, want no-store, JSON and nosniff", a.Status, h)
 		}
 		if h.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("%d allows credentials to scripts of other origins", a.Status)
+			t.Errorf("the %d response allows scripts of other origins to use credentials", a.Status)
 		}
 		if strings.Contains(string(a.Body), wrong) || strings.Contains(string(a.Body), c.Secret) ||
 			strings.Contains(string(a.Body), "<b>") {
-			t.Errorf("%d repeats the values that were sent: %s", a.Status, a.Body)
+			t.Errorf("the %d response repeats the values that were sent: %s", a.Status, a.Body)
 		}
 	}
 }

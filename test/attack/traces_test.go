@@ -22,7 +22,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A standIn is an OTLP collector that checks each request against the definition of the protocol
+// A standIn is an OTLP collector that checks each request against the protocol's specification
 // (OTLP 1.10, sections "OTLP/HTTP" and "Trace"), and keeps the spans.
 type standIn struct {
 	mu    sync.Mutex
@@ -51,7 +51,7 @@ func (c *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *standIn) take(r *http.Request) error {
 	if r.Method != http.MethodPost || r.URL.Path != "/v1/traces" ||
 		r.Header.Get("Content-Type") != "application/x-protobuf" || r.Header.Get("X-Tenant") != "acme" {
-		return fmt.Errorf("%s %s with %v", r.Method, r.URL, r.Header)
+		return fmt.Errorf("unexpected request: %s %s with %v", r.Method, r.URL, r.Header)
 	}
 
 	var body io.Reader = r.Body
@@ -90,12 +90,12 @@ func (c *standIn) take(r *http.Request) error {
 	return nil
 }
 
-// checkSpan checks that a span meets the requirements of the definition.
+// checkSpan checks that a span meets the requirements of the specification.
 func checkSpan(s *tracepb.Span) error {
 	none := func(id []byte) bool { return len(bytes.Trim(id, "\x00")) == 0 }
 	switch {
 	case len(s.TraceId) != 16 || none(s.TraceId) || len(s.SpanId) != 8 || none(s.SpanId):
-		return fmt.Errorf("an id of %v is invalid", s)
+		return fmt.Errorf("the trace or span id of %v is invalid", s)
 	case len(s.ParentSpanId) != 0 && len(s.ParentSpanId) != 8:
 		return fmt.Errorf("the parent of %v is invalid", s)
 	case s.Name == "" || s.Kind == tracepb.Span_SPAN_KIND_UNSPECIFIED:
@@ -108,8 +108,8 @@ func checkSpan(s *tracepb.Span) error {
 	return nil
 }
 
-// find returns the first span whose name has a prefix, or nil. It searches one trace or, if trace is
-// "", all of them.
+// find returns the first span whose name has a prefix, or nil. It searches one trace or, if trace
+// is "", all traces.
 func (c *standIn) find(trace, prefix string) *tracepb.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,12 +133,12 @@ func (c *standIn) parent(s *tracepb.Span) *tracepb.Span {
 	return nil
 }
 
-// await waits for a span.
+// await waits until find finds a span.
 func (c *standIn) await(t *testing.T, trace, prefix string) (s *tracepb.Span) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, "the span "+prefix, func() error {
 		if s = c.find(trace, prefix); s == nil {
-			return errors.New("not sent yet")
+			return errors.New("the span has not been sent")
 		}
 		return nil
 	})
@@ -146,8 +146,8 @@ func (c *standIn) await(t *testing.T, trace, prefix string) (s *tracepb.Span) {
 }
 
 // TestTraces shows that requests, changes, queries, sessions and webhooks are traced to a
-// collector. Traces continue the traces of callers, and receivers get the trace's ID. The log
-// contains the IDs of traces. Traces contain no secrets.
+// collector. A trace continues its caller's trace, and receivers of webhooks get the trace's ID.
+// The log contains the IDs of traces. Traces contain no secrets.
 func TestTraces(t *testing.T) {
 	c := new(standIn)
 	at := httptest.NewServer(c)
@@ -164,16 +164,17 @@ func TestTraces(t *testing.T) {
 	root := c.await(t, trace, "POST /api/fabric/resources/subscribers")
 	if hex.EncodeToString(root.ParentSpanId) != parent || root.Kind != tracepb.Span_SPAN_KIND_SERVER ||
 		!strings.Contains(root.String(), a.Header.Get("X-Request-Id")) {
-		t.Errorf("the span of the request is %v, want one within the caller's, with the request ID", root)
+		t.Errorf("the request's span is %v, want the caller's span as its parent, and the request ID in it",
+			root)
 	}
 	insert := c.await(t, trace, "INSERT subscribers")
 	if change := c.parent(insert); change == nil || !strings.HasPrefix(change.Name, "change") ||
 		!bytes.Equal(change.ParentSpanId, root.SpanId) {
-		t.Errorf("the query %v is within %v, want a change within the request", insert, change)
+		t.Errorf("the query %v has the parent %v, want a change whose parent is the request", insert, change)
 	}
 
-	// This request is refused. Its line in the log contains the trace's ID. A caller can also
-	// exclude its request from tracing.
+	// The second of these requests is refused, and its log line contains the trace's ID. The caller
+	// of the first request has excluded it from tracing.
 	const refused, unwanted = "1af7651916cd43dd8448eb211c80319c", "2af7651916cd43dd8448eb211c80319c"
 	s.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, "PThush"),
 		harness.Header("Traceparent", "00-"+unwanted+"-"+parent+"-00")).Want(t, 401)
@@ -217,7 +218,7 @@ func TestTraces(t *testing.T) {
 	}
 	for _, s := range c.spans {
 		if hex.EncodeToString(s.TraceId) == unwanted {
-			t.Errorf("a request whose caller asked for no trace was traced: %v", s)
+			t.Errorf("a request that its caller had excluded from tracing was traced: %v", s)
 		}
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestI02SmuggledBytes sends requests whose end two servers could see in different places. The
-// server refuses each request and closes the connection, so that bytes after the request are never
-// treated as another request.
+// TestI02SmuggledBytes sends requests about whose end two servers could disagree. The server must
+// refuse each request and close the connection, so that it never treats the bytes after the request
+// as another request.
 func TestI02SmuggledBytes(t *testing.T) {
 	s := harness.Shared(t)
 	const post, hidden = "POST /oauth/token HTTP/1.1\r\nHost: x\r\n", "GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -78,16 +78,16 @@ func TestRefusedUpgrades(t *testing.T) {
 	} {
 		statuses, closed := answers(t, s, upgrade+head+"\r\n"+hidden)
 		if !slices.Equal(statuses, []int{400}) {
-			t.Errorf("%s was answered with %v, want only 400", name, statuses)
+			t.Errorf("an upgrade with %s was answered with %v, want only 400", name, statuses)
 		}
 		if !closed {
-			t.Errorf("%s: the server did not close the connection", name)
+			t.Errorf("an upgrade with %s: the server did not close the connection", name)
 		}
 	}
 }
 
-// answers sends bytes over a new connection. It returns the statuses of at most two responses, and
-// whether the server closed the connection after fewer.
+// answers sends bytes over a new connection and reads up to two responses. It returns their
+// statuses, and whether the server closed the connection before the second response.
 func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
@@ -122,8 +122,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// TestI01SlowClients keeps connections open. It sends a byte of a header or of a body every second,
-// sends nothing, or does not read a response. The server closes each connection in time, and
+// TestI01SlowClients keeps connections open: it sends a byte of a header or body every second,
+// sends nothing, or does not read the response. The server closes each connection in time, and
 // meanwhile serves other clients.
 func TestI01SlowClients(t *testing.T) {
 	harness.OneBackend(t)
@@ -186,11 +186,11 @@ func TestI01SlowClients(t *testing.T) {
 type slowClient struct {
 	start     string // bytes sent first
 	perSecond string // bytes sent each second
-	unread    bool   // whether the client leaves the response unread
+	unread    bool   // the client does not read the response
 	limit     time.Duration
 }
 
-// run returns for how long the server kept the connection open. It stops a second after the limit.
+// run returns how long the server kept the connection open. It gives up a second after the limit.
 func (c slowClient) run(s *harness.Server) time.Duration {
 	began := time.Now()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
@@ -216,8 +216,8 @@ func (c slowClient) run(s *harness.Server) time.Duration {
 	return time.Since(began)
 }
 
-// TestI16Spoofing sends hosts and forwarded addresses that an attacker chose. They appear nowhere in
-// the responses, such as in redirects, links or cookies.
+// TestI16Spoofing sends hosts and forwarded addresses that an attacker has chosen. They must not
+// appear in the responses, such as in redirects, links or cookies.
 func TestI16Spoofing(t *testing.T) {
 	s := harness.Shared(t)
 	for name, value := range map[string]string{
@@ -239,7 +239,7 @@ func TestI16Spoofing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.Status >= 500 {
-				t.Errorf("GET %s with %s: %s = %d, want less than 500", path, name, value, a.Status)
+				t.Errorf("GET %s with %s: %s returned %d, want less than 500", path, name, value, a.Status)
 			}
 
 			text := string(a.Body) + fmt.Sprint(a.Header)

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { harness.Main(m) }
 var declared = []struct{ secret, place, reason string }{
 	{"recording Sid", "rows", "it is the name of the recording, which the LaML API requires"},
 	{"recording Sid", "export of a subscriber", "the subscriber may fetch the recording"},
-	{"message", "rows", "it is what a person wrote, for others to read"},
+	{"message", "rows", "a person wrote it for others to read"},
 	{"message", "export of a subscriber", "it was sent to the subscriber"},
 	{"recording Sid", "list of recordings", "a key with Voice may fetch the recording"},
 }
@@ -29,7 +29,7 @@ func isDeclared(secret, place string) bool {
 	return false
 }
 
-// find returns the form in which text contains secret, or "" if it does not.
+// find returns the form in which text contains secret, or "" if text does not contain it.
 func find(text, secret string) string {
 	written := forms(secret)
 	for _, how := range slices.Sorted(maps.Keys(written)) {
@@ -40,8 +40,8 @@ func find(text, secret string) string {
 	return ""
 }
 
-// TestCanaries uses secrets as intended, and then sends each of them to places where it does not
-// belong. It searches for all of them everywhere, while the server runs and after it has stopped.
+// TestCanaries uses secrets as intended, and then sends each secret to places where it does not
+// belong. It searches for all secrets everywhere, while the server runs and after it has stopped.
 func TestCanaries(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug", harness.AllowLocal,
 		"SELVAGE_LISTEN_SIP=127.0.0.1:0", "SELVAGE_PHONE_PORTS=0"}})
@@ -75,7 +75,7 @@ func TestCanaries(t *testing.T) {
 		t.Error(what)
 	}
 	if !strings.Contains(s.Log(), "/oauth/token") {
-		t.Errorf("the log names no request to /oauth/token, although its level is debug:\n%s", s.Log())
+		t.Errorf("the log has the level debug, but does not mention a request to /oauth/token:\n%s", s.Log())
 	}
 	t.Logf("%d secrets, %d answers: found %d times", len(n.secrets), len(answers), len(found))
 }

@@ -26,8 +26,8 @@ type sipLine struct {
 	sent int // number of requests that were sent
 }
 
-// newSIPLine connects to the SIP port of a server. The server writes its address to run.json, such
-// as "127.0.0.1:5060".
+// newSIPLine connects to the SIP port of a server. The server writes the address, such as
+// "127.0.0.1:5060", to run.json.
 func newSIPLine(t *testing.T, s *harness.Server) *sipLine {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.Data, "run.json"))
@@ -39,18 +39,19 @@ func newSIPLine(t *testing.T, s *harness.Server) *sipLine {
 		SIP string `json:"sip"`
 	}
 	if err := json.Unmarshal(raw, &run); err != nil || run.SIP == "" {
-		t.Fatalf("run.json names no SIP port: %v %s", err, raw)
+		t.Fatalf("run.json does not contain the SIP address: %v %s", err, raw)
 	}
 
 	conn, err := net.Dial("udp", run.SIP)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() }) // an error could not lose any data
+	t.Cleanup(func() { _ = conn.Close() })
 	return &sipLine{t: t, conn: conn}
 }
 
-// send sends a REGISTER for a user. It has an Authorization header unless authorization is "".
+// send sends a REGISTER request for a user. Unless authorization is "", the request has an
+// Authorization header.
 func (l *sipLine) send(user, contact, authorization string) {
 	l.t.Helper()
 	l.sent++
@@ -93,11 +94,11 @@ type digest struct {
 	nonce    string // the server's nonce
 	uri      string
 	response string // proves that the client knows the password
-	count    string // how many requests the client has sent with this nonce
+	count    string // how many requests the client has sent with the server's nonce
 	cnonce   string // the client's nonce
 }
 
-// header returns the value of the header.
+// header returns the value of the Authorization header.
 func (d digest) header() string {
 	fields := []string{
 		fmt.Sprintf(`username="%s"`, d.username),
@@ -113,7 +114,7 @@ func (d digest) header() string {
 	return "Digest " + strings.Join(fields, ", ")
 }
 
-// sign sets the response for a REGISTER with the given password (RFC 7616, section 3.4.1).
+// sign sets the response for a REGISTER request with the given password (RFC 7616, section 3.4.1).
 func (d *digest) sign(password string) {
 	user := hash(d.username, realm, password)
 	request := hash("REGISTER", d.uri)
@@ -126,7 +127,7 @@ func hash(texts ...string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// offeredNonce matches the nonce in the response to a request without credentials.
+// offeredNonce matches the nonce in the server's response to a request without credentials.
 var offeredNonce = regexp.MustCompile(`nonce="([^"]+)", algorithm=SHA-256`)
 
 // register registers a phone with its password.

@@ -20,8 +20,8 @@ const (
 	messageText    = "canary-message-weft-4717"
 )
 
-// plantKeys uses the secrets of switches, of self-registered clients, of upstream providers and of
-// connectors.
+// plantKeys creates and uses the secrets of switches, self-registered clients, upstream providers
+// and connectors.
 func (n *nest) plantKeys(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	made := func(path, member string, in map[string]any) string {
@@ -54,7 +54,7 @@ func (n *nest) plantKeys(t *testing.T, add func(name, secret string)) {
 	add("connector token", connector)
 }
 
-// plantSessions creates a device code and a link in an email, and sends a message.
+// plantSessions creates a device code, causes an email with a link, and sends a message.
 func (n *nest) plantSessions(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	tv := n.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")
@@ -65,7 +65,7 @@ func (n *nest) plantSessions(t *testing.T, add func(name, secret string)) {
 	invited := n.Post(t, subscribers, n.basic(), harness.JSON(map[string]string{"email": "new@example.com"})).
 		Want(t, 201).Object(t)
 	n.Post(t, fmt.Sprint(subscribers, "/", invited["id"], "/invitation"), n.basic()).Want(t, 200, 201, 202)
-	add("link in an email", n.mailedLink(t))
+	add("link in an email", n.mailedToken(t))
 
 	ada := n.NewSAT(t, "ada")
 	n.Post(t, "/api/fabric/messages", harness.Bearer(ada.Token), harness.JSON(map[string]string{
@@ -75,17 +75,17 @@ func (n *nest) plantSessions(t *testing.T, add func(name, secret string)) {
 	add("message", messageText)
 }
 
-var mailed = regexp.MustCompile(`token=([\w-]{20,})`)
+var linkToken = regexp.MustCompile(`token=([\w-]{20,})`)
 
-// mailedLink returns the token in the newest email.
-func (n *nest) mailedLink(t *testing.T) (token string) {
+// mailedToken returns the token of the link in the newest email.
+func (n *nest) mailedToken(t *testing.T) (token string) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, "an email with a link", func() error {
 		list := harness.Page{Answer: n.Get(t, "/dev/mail").Want(t, 200)}
 		if !list.Has("mail-0") {
 			return fmt.Errorf("there is no email")
 		}
-		found := mailed.FindSubmatch(n.Get(t, list.Attribute(t, "mail-0", "href")).Body)
+		found := linkToken.FindSubmatch(n.Get(t, list.Attribute(t, "mail-0", "href")).Body)
 		if found == nil {
 			return fmt.Errorf("the newest email has no link")
 		}
@@ -95,7 +95,8 @@ func (n *nest) mailedLink(t *testing.T) (token string) {
 	return token
 }
 
-// backedUp returns the bytes of an encrypted backup, and the output of the command that created it.
+// backedUp creates an encrypted backup. It returns the bytes of the backup, and the output of the
+// command.
 func backedUp(t *testing.T, s *harness.Server) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()

@@ -54,7 +54,7 @@ func plant(t *testing.T, s *harness.Server) *nest {
 	add("client secret", n.client.Secret)
 	add("password", n.subscriber.Password)
 
-	// This login has all kinds of tokens, a code that is redeemed, and a code that is not redeemed.
+	// This login has all kinds of tokens, and a second code, which is not redeemed.
 	b := n.client.Browser()
 	flow := n.client.NewFlow("openid offline_access")
 	used := flow.Code(t, b, n.subscriber)
@@ -141,7 +141,8 @@ func (n *nest) plantRecording(t *testing.T, add func(name, secret string)) {
 	n.Get(t, n.LaML("/Recordings/"+n.sid+".mp3"), n.Basic()).Want(t, 200)
 }
 
-// plantAccounts signs an operator in, and uses a wrong password and a new one.
+// plantAccounts signs an operator in, enters a wrong password for the subscriber, and sets a new
+// one.
 func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	n.CLI(t, operatorPassword, "operator", "create", "--email", "op@example.com", "--role", "owner",
@@ -178,10 +179,10 @@ func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	add("new password", newPassword)
 }
 
-// forms returns the forms in which a secret may be written, by name.
+// forms returns the forms in which a secret may appear, by name.
 func forms(secret string) map[string]string {
 	all := map[string]string{
-		"as it is":       secret,
+		"unchanged":      secret,
 		"in hexadecimal": hex.EncodeToString([]byte(secret)),
 		"in base64":      strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(secret)), "="),
 		"in base64url":   base64.RawURLEncoding.EncodeToString([]byte(secret)),
@@ -197,8 +198,8 @@ func forms(secret string) map[string]string {
 	return all
 }
 
-// ownPath matches the field with the page's own URL in the language form of a page. The URL
-// contains the path that the client requested.
+// ownPath matches the field of a page's language form that contains the page's own URL, and so the
+// path that the client requested.
 var ownPath = regexp.MustCompile(`name="back" value="[^"]*"`)
 
 // spray sends each secret to places where it does not belong, and returns the responses by request.

@@ -8,8 +8,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestAccountForms shows that the account page keeps typed text when the login ends, and drops the
-// text once the subscriber has saved something. Another subscriber does not see the text.
+// TestAccountForms shows that text typed on the account page survives the end of the login, but
+// another subscriber does not see it. Once the subscriber has saved something, unsaved text is
+// dropped.
 func TestAccountForms(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -26,7 +27,7 @@ func TestAccountForms(t *testing.T) {
 	b.fill("login-submit", "username", bob.Email, "password", bob.Password)
 	b.arrive("/account")
 	if name := eval[string](b, "document.getElementById('display-name').value"); name == "Countess" {
-		t.Error("another subscriber sees what was typed")
+		t.Error("another subscriber sees the typed text")
 	}
 
 	endLogin(b, p, bob)
@@ -50,7 +51,7 @@ func TestAccountForms(t *testing.T) {
 		for (let i = 0; i < 2; i++) button.click();
 		return sent;
 	})()`); sent != 2 {
-		t.Errorf("two clicks on the download send %d forms, want 2", sent)
+		t.Errorf("two clicks on the download button sent %d forms, want 2", sent)
 	}
 }
 

@@ -17,8 +17,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// certified starts a server on the given ports that gets its certificates from an ACME server.
-func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, hosts ...string) *harness.Server {
+// startCertified starts a server on the given ports. It gets its certificates from an ACME server.
+func startCertified(
+	t *testing.T, authority *acme.Server, httpPort, tlsPort int, hosts ...string,
+) *harness.Server {
 	t.Helper()
 	return harness.StartConfig(t, harness.Config{
 		Args: []string{"--listen", acme.Local(httpPort), "--listen-tls", acme.Local(tlsPort), "--public-url",
@@ -27,20 +29,20 @@ func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, host
 	})
 }
 
-// TestACMEOverTLS shows that two names are validated by tls-alpn-01, and that the certificates are
-// stored sealed. The next process uses them as well.
+// TestACMEOverTLS shows that two names are validated by tls-alpn-01, and that their certificates
+// are stored sealed and used again after a restart.
 func TestACMEOverTLS(t *testing.T) {
 	harness.OneBackend(t)
 	httpPort, tlsPort := harness.FreePort(t), harness.FreePort(t)
 	p := acme.Start(t, acme.Config{HTTP: harness.FreePort(t), TLS: tlsPort, Lifetime: 90 * 24 * time.Hour})
-	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test", "id.selvage.test")
+	s := startCertified(t, p, httpPort, tlsPort, "pbx.selvage.test", "id.selvage.test")
 	roots := p.Roots(t)
 	pbx := acme.Await(t, s, "pbx.selvage.test", roots)
 	id := acme.Await(t, s, "id.selvage.test", roots)
 
 	for _, host := range []string{"other.selvage.test", "selvage.test", "x.pbx.selvage.test", "localhost"} {
 		if got, err := acme.Shake(s, host, roots); err == nil {
-			t.Errorf("an unknown host, %s, gets a certificate of %v", host, got.DNSNames)
+			t.Errorf("the unknown host %s got a certificate for %v", host, got.DNSNames)
 		}
 	}
 
@@ -73,7 +75,7 @@ func TestACMEOverTLS(t *testing.T) {
 	s.Restart(t)
 	for host, before := range map[string]*x509.Certificate{"pbx.selvage.test": pbx, "id.selvage.test": id} {
 		if after := acme.Await(t, s, host, roots); !after.Equal(before) {
-			t.Errorf("after a restart %s has a different certificate, so it was ordered again", host)
+			t.Errorf("after a restart, %s has a different certificate, want the one from before", host)
 		}
 	}
 }
@@ -83,7 +85,7 @@ func TestACMEOverHTTP(t *testing.T) {
 	harness.OneBackend(t)
 	httpPort := harness.FreePort(t)
 	p := acme.Start(t, acme.Config{HTTP: httpPort, TLS: harness.FreePort(t), Lifetime: 15 * time.Second})
-	s := certified(t, p, httpPort, harness.FreePort(t), "pbx.selvage.test")
+	s := startCertified(t, p, httpPort, harness.FreePort(t), "pbx.selvage.test")
 	roots := p.Roots(t)
 	first := acme.Await(t, s, "pbx.selvage.test", roots)
 	acme.Await(t, s, "pbx.selvage.test", roots, first)
@@ -95,13 +97,13 @@ func TestACMEOverHTTP(t *testing.T) {
 	s.Get(t, "/.well-known/acme-challenge/nothing").Want(t, 403)
 }
 
-// TestACMEFails shows that the log contains the reason when validation fails, and that everything
-// else on the server still works.
+// TestACMEFails shows that, when validation fails, the log contains the reason and the server works
+// without a certificate.
 func TestACMEFails(t *testing.T) {
 	harness.OneBackend(t)
 	httpPort, tlsPort := harness.FreePort(t), harness.FreePort(t)
 	p := acme.Start(t, acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t), Lifetime: time.Hour})
-	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test")
+	s := startCertified(t, p, httpPort, tlsPort, "pbx.selvage.test")
 
 	harness.Eventually(t, patience, "the reason to be logged", func() error {
 		log := s.Log()
@@ -115,7 +117,7 @@ func TestACMEFails(t *testing.T) {
 	})
 
 	if got, err := acme.Shake(s, "pbx.selvage.test", p.Roots(t)); err == nil {
-		t.Errorf("a certificate of %v is presented", got.DNSNames)
+		t.Errorf("the server presented a certificate for %v, want none", got.DNSNames)
 	}
 	s.Get(t, "/.well-known/openid-configuration").Want(t, 200)
 	if got := string(s.Get(t, s.Ops+"/metrics").Body); !strings.Contains(

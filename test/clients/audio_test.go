@@ -23,7 +23,7 @@ const (
 	toneFor  = 30
 )
 
-// tenHours returns the WAV file of the recording and its size. Each sample has one byte.
+// tenHours returns the recording as a WAV file, and the size of the file. Each sample has one byte.
 func tenHours() (size int64, body io.Reader) {
 	const quiet, pitch = 0xFF, 500
 	samples := int64(hours * 3600 * rate)
@@ -81,7 +81,7 @@ func uploadTenHours(t *testing.T, p *harness.Project) string {
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusCreated {
-		t.Fatalf("upload of ten hours = %d %s, %v", res.StatusCode, text, err)
+		t.Fatalf("uploading ten hours returned %d %s, %v", res.StatusCode, text, err)
 	}
 	return harness.Answer{Status: res.StatusCode, Body: text}.Object(t)["sid"].(string)
 }
@@ -108,7 +108,8 @@ new Promise((done, failed) => {
 	}
 })`
 
-// playAt seeks and plays. Half a second later, it returns the loudness and the position.
+// playAt seeks to a position and plays. After half a second, it returns the loudness and the
+// position.
 const playAt = `
 new Promise(async (done, failed) => {
 	audio.pause()
@@ -126,7 +127,7 @@ new Promise(async (done, failed) => {
 })`
 
 // TestChromiumSeeksInTenHours shows that Chromium knows the length of an MP3 immediately, and plays
-// the right part after a seek. The MP3 is never stored.
+// the right part after a seek. The server never stores the MP3.
 func TestChromiumSeeksInTenHours(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -153,7 +154,8 @@ func TestChromiumSeeksInTenHours(t *testing.T) {
 	} {
 		heard := eval[struct{ Loudest, At float64 }](b, fmt.Sprintf(playAt, seek.to))
 		if loud := heard.Loudest > 0.1; loud != seek.loud || math.Abs(heard.At-float64(seek.to)) > 10 {
-			t.Errorf("after a seek to %d s it plays at %v s, at %v of full scale, want loud %v", seek.to,
+			t.Errorf("after a seek to %d s, Chromium plays at %v s and at %v of full scale, want loud: %v",
+				seek.to,
 				heard.At, heard.Loudest, seek.loud)
 		}
 	}

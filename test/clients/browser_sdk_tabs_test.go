@@ -27,7 +27,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	<-windows
 	b.leave("popup.close()")
 	if o := eval[settled](b, "login"); o.Code != "popup_closed" {
-		t.Errorf("a closed window returned %+v, want popup_closed", o)
+		t.Errorf("the login in a window that was closed returned %+v, want popup_closed", o)
 	}
 
 	windows = chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
@@ -50,7 +50,8 @@ func TestBrowserSDKPopup(t *testing.T) {
 }
 
 // TestBrowserSDKTabs shows what happens if two tabs have the same refresh token, for example
-// because a tab was duplicated. The tabs renew the token with one request, and both stay signed in.
+// because a tab was duplicated. The tabs share a single request to renew the token, and both stay
+// signed in.
 func TestBrowserSDKTabs(t *testing.T) {
 	harness.NotStorage(t)
 	for name, option := range map[string]string{"with locks": "", "without locks": "&nolocks"} {
@@ -76,7 +77,7 @@ func TestBrowserSDKTabs(t *testing.T) {
 			}
 			for round := range 3 {
 				before := requests()
-				// The request of the first tab is held until the second tab has also begun.
+				// The first tab's request is held until the second tab has also asked for a token.
 				one.leave("hold()")
 				one.leave("window.fresh = outcome(app.getAccessToken({ fresh: true }))")
 				one.until("the request of the first tab", fmt.Sprintf("tokenRequests() > %d", before[0]))

@@ -82,7 +82,8 @@ func (b tab) logIn(page string, s harness.Subscriber) {
 // originOf returns the origin of the URL that browserApp returned.
 func originOf(page string) string { return strings.TrimSuffix(page, "/browser.html") }
 
-// wantSilentLogin tries to log in without interaction, and checks whether that succeeds.
+// wantSilentLogin tries to log in without interaction, and checks that the result is want: true or
+// false.
 func (b tab) wantSilentLogin(when, want string) {
 	b.Helper()
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != want {
@@ -218,8 +219,8 @@ func (b tab) wantCode(promise, code string) settled {
 	return o
 }
 
-// TestBrowserSDKErrors shows that the app gets an error with the documented code for each kind of
-// failure.
+// TestBrowserSDKErrors shows that, for each kind of failure, the app gets an error with the
+// documented code.
 func TestBrowserSDKErrors(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -230,7 +231,7 @@ func TestBrowserSDKErrors(t *testing.T) {
 	b.ready(page)
 
 	if o := eval[settled](b, "finished"); o.Code != "callback_failed" {
-		t.Errorf("an unexpected response returned %+v, want callback_failed", o)
+		t.Errorf("the app handled an unexpected response with %+v, want callback_failed", o)
 	}
 	if got := eval[string](b, "location.search"); got != "" {
 		t.Errorf("after an unexpected response, the page has the query %q, want none", got)
@@ -266,8 +267,8 @@ func TestBrowserSDKErrors(t *testing.T) {
 	}
 }
 
-// TestBrowserSDKFabric shows that our SDK can use the fabric at the fabric's own host, and the
-// subscriber's recordings. It uses HTTPS that the browser trusts.
+// TestBrowserSDKFabric shows that our SDK can use the fabric at the fabric's own host, and can
+// fetch the subscriber's recordings. It uses HTTPS with a certificate that the browser trusts.
 func TestBrowserSDKFabric(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)

@@ -50,7 +50,7 @@ func callRecord(alice, bob *phone) {
 		return nil
 	})
 	if rec["call_sid"] != id {
-		t.Errorf("the recording has the call %v, want %s", rec["call_sid"], id)
+		t.Errorf("the recording names the call %v, want %s", rec["call_sid"], id)
 	}
 	if got := fmt.Sprint(rec["channels"]); got != "2" {
 		t.Errorf("the recording has %s channels, want 2", got)
@@ -68,8 +68,8 @@ func callRecord(alice, bob *phone) {
 }
 
 // wantOnly fails the test unless a channel correlates with one tone, and not with a second tone.
-// The parameters "has" and "lacks" are the frequencies of the two tones in Hz. The correlation with
-// the first tone is the median over blocks of samples, because a busy browser sends audio with gaps.
+// has and lacks are the frequencies of the two tones, in Hz. The correlation with the first tone is
+// the median over blocks of samples, because a busy browser sends audio with gaps.
 func wantOnly(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	var blocks []float64
@@ -84,10 +84,12 @@ func wantOnly(t *testing.T, what string, samples []float64, has, lacks int) {
 
 	slices.Sort(blocks)
 	if got := blocks[len(blocks)/2]; got < 0.95 {
-		t.Errorf("%s of %d samples correlates by %.3f with %d Hz, want at least 0.95", what, len(samples), got, has)
+		t.Errorf("%s (%d samples) has a correlation of %.3f with %d Hz, want at least 0.95", what,
+			len(samples), got, has)
 	}
 	if got := correlation(samples, lacks); got > 0.05 {
-		t.Errorf("%s of %d samples correlates by %.3f with %d Hz, want at most 0.05", what, len(samples), got, lacks)
+		t.Errorf("%s (%d samples) has a correlation of %.3f with %d Hz, want at most 0.05", what,
+			len(samples), got, lacks)
 	}
 }
 
@@ -102,7 +104,7 @@ func correlation(samples []float64, hz int) float64 {
 	return math.Sqrt(power(samples, hz) * blocks * toneBlock / max(1, energy))
 }
 
-// recordedRate is the sample rate to which the checks decode recordings.
+// recordedRate is the sample rate of decoded recordings.
 const recordedRate = 16000
 
 // channels decodes a stereo recording with ffmpeg.
@@ -122,8 +124,8 @@ func channels(t *testing.T, wav []byte) (left, right []float64) {
 	return left, right
 }
 
-// wantLength fails the test unless the length of a recording is between least and most. A
-// difference of 200 ms is allowed.
+// wantLength fails the test unless the length of a recording is between least and most, give or
+// take 200 ms.
 func wantLength(t *testing.T, samples int, least, most time.Duration) {
 	t.Helper()
 	const off = 200 * time.Millisecond
@@ -132,16 +134,17 @@ func wantLength(t *testing.T, samples int, least, most time.Duration) {
 	}
 }
 
-// wantTone fails the test unless a channel contains one tone and not a second one. The parameters
-// "has" and "lacks" are the frequencies of the two tones in Hz.
+// wantTone fails the test unless a channel contains one tone and not a second one. has and lacks
+// are the frequencies of the two tones, in Hz.
 func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	wanted, unwanted := power(samples, has), power(samples, lacks)
 	if wanted < 1e4 {
-		t.Errorf("%s of %d samples has the power %.0f at %d Hz, want at least 10000", what, len(samples), wanted, has)
+		t.Errorf("%s (%d samples) has the power %.0f at %d Hz, want at least 10000", what, len(samples),
+			wanted, has)
 	}
 	if limit := wanted / 100; unwanted > limit {
-		t.Errorf("%s of %d samples has the power %.0f at %d Hz, want at most %.0f",
+		t.Errorf("%s (%d samples) has the power %.0f at %d Hz, want at most %.0f",
 			what, len(samples), unwanted, lacks, limit)
 	}
 }
@@ -167,8 +170,8 @@ func power(samples []float64, hz int) float64 {
 	return sum / float64(max(1, blocks))
 }
 
-// callRecordAlways shows that each answered call is recorded without a request if the project
-// records all calls.
+// callRecordAlways shows that an answered call is recorded without a request if the project records
+// all calls.
 func callRecordAlways(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	setting := func(value string) {

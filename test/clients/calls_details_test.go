@@ -10,8 +10,8 @@ import (
 // sdkVersions lists the versions of the stock SDK that the tests of calls use.
 var sdkVersions = []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"}
 
-// TestCallDetails shows that features of calls that do not depend on the backend work with each
-// version of the stock SDK.
+// TestCallDetails shows that some features of calls work with each version of the stock SDK. It
+// runs on one backend, because they do not depend on it.
 func TestCallDetails(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Shared(t)
@@ -25,19 +25,18 @@ func TestCallDetails(t *testing.T) {
 	}
 }
 
-// callDigits shows that the other side hears the tones of digits, and afterwards hears the caller
-// again.
+// callDigits shows that the other side hears the tones of digits, and then hears the caller again.
 func callDigits(alice, bob *phone) {
 	connect(alice, bob, false)
 	bob.do(fmt.Sprintf("hearAll([%d], [697, 1209])", alice.hz), nil)
-	alice.do("call.sendDigits('1'.repeat(40))", nil) // lasts some seconds, because the page listens at intervals
+	alice.do("call.sendDigits('1'.repeat(40))", nil) // long enough for a page that listens at intervals
 	bob.do("hearAll([697, 1209], [])", nil)
 	hear(alice, bob)
 	hangUp(alice, bob)
 }
 
-// callDirections shows that a side can stop and restart either direction of its audio, in a call
-// that also has video.
+// callDirections shows that one side of a call with video can stop and restart each direction of
+// its audio.
 func callDirections(alice, bob *phone) {
 	connect(alice, bob, true)
 	if !alice.hasInCall("setAudioDirection") {
@@ -85,8 +84,8 @@ func callCodecs(alice, bob *phone) {
 	}
 }
 
-// TestCallRingsLong shows that a call can be answered after it has rung for more than 20 seconds.
-// The SDK waits at most 20 seconds for a description from the server.
+// TestCallRingsLong shows that a call can be answered after it has rung for more than 20 seconds,
+// the longest time that the SDK waits for a session description from the server.
 func TestCallRingsLong(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RING=10m"}})
@@ -94,7 +93,7 @@ func TestCallRingsLong(t *testing.T) {
 	ca(t, s, home, "install", "--store", "chromium")
 	window, p := callTab(t, home), s.NewProject(t)
 	var pairs [][2]*phone
-	for i, version := range sdkVersions { // all ring at the same time
+	for i, version := range sdkVersions { // all phones ring at the same time
 		page := serveCalls(t, s, version)
 		if i > 0 {
 			window = window.beside()

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// lostNodes starts nodes, and two phones whose calls continue after a node is lost. callers and
-// callees are the phones' versions of the SDK.
+// lostNodes starts nodes, and opens two phones whose calls continue after a node is lost. callers
+// and callees are the SDK versions of the two phones.
 func lostNodes(t *testing.T, nodes int, callers, callees string) (n *harness.Nodes, alice, bob *phone) {
 	t.Helper()
 	if servers.BackendName(t) == "sqlite" {
@@ -24,7 +24,8 @@ func lostNodes(t *testing.T, nodes int, callers, callees string) (n *harness.Nod
 	return n, alice, bob
 }
 
-// meet connects a call from alice, at the first node, to bob, at the second. token is alice's token.
+// meet connects alice to the first node with token, and bob to the second node, and makes alice
+// call bob.
 func meet(n *harness.Nodes, alice, bob *phone, token string, video bool) (id string) {
 	alice.Helper()
 	n.Prefer(0)
@@ -36,7 +37,7 @@ func meet(n *harness.Nodes, alice, bob *phone, token string, video bool) (id str
 	return id
 }
 
-// renew reloads the pages of phones. From then on, the phones report failures to t.
+// renew reloads the pages of phones, and makes the phones report failures to t.
 func renew(t *testing.T, all ...*phone) {
 	for _, f := range all {
 		f.use(t)
@@ -53,7 +54,7 @@ func (f *phone) wantMoved(id string) {
 	f.wantSame(id)
 	var ended bool
 	if f.do("states.includes('destroy')", &ended); ended {
-		f.Errorf("the app saw the end of its call")
+		f.Errorf("the app saw its call end, want no change")
 	}
 }
 
@@ -62,7 +63,7 @@ func (f *phone) wantSame(id string) {
 	f.Helper()
 	var now string
 	if f.do("call.callId", &now); id != "" && now != id {
-		f.Errorf("the call is %s, want %s as before", now, id)
+		f.Errorf("the phone has the call %s, want %s as before", now, id)
 	}
 }
 
@@ -80,7 +81,7 @@ func (f *phone) wantOne(at *harness.Server, id, status string) {
 		}
 	}
 	if !slices.Equal(records, []string{status}) {
-		f.Errorf("the records of the call are %v, want one, %s", records, status)
+		f.Errorf("the records of the call have the statuses %v, want one record, with %s", records, status)
 	}
 }
 
@@ -200,8 +201,8 @@ func TestVideoCallsOutliveTwoNodes(t *testing.T) {
 }
 
 // TestCallsOutliveTheirServer kills the only server during a recorded call, and starts it again.
-// With each version of the stock SDK that can attach, the call continues. Its recording continues
-// in a second file.
+// With each version of the stock SDK that can attach, the call continues, and a second recording
+// continues the first.
 func TestCallsOutliveTheirServer(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -240,7 +241,7 @@ func outliveServer(t *testing.T, s *harness.Server, version string) {
 	alice.wantRecordings(s, id, 2, bob)
 }
 
-// wantRecordings waits until a call has want recordings. It fails the test unless each of them
+// wantRecordings waits until a call has this many recordings. It fails the test unless each
 // contains both sides.
 func (f *phone) wantRecordings(at *harness.Server, call string, want int, callee *phone) {
 	f.Helper()
@@ -268,8 +269,8 @@ func (f *phone) wantRecordings(at *harness.Server, call string, want int, callee
 	}
 }
 
-// TestRoomsOutliveTheirNode kills the node of a room. With our SDK, the members meet again in the
-// same session on the other node.
+// TestRoomsOutliveTheirNode kills the node of a room. With our SDK, the members meet again on the
+// other node, in the same session.
 func TestRoomsOutliveTheirNode(t *testing.T) {
 	n, alice, bob := lostNodes(t, 2, "3.30.0", "3.30.0")
 	renew(t, alice, bob)
@@ -287,7 +288,7 @@ func TestRoomsOutliveTheirNode(t *testing.T) {
 	}
 	hear(alice, bob)
 	if now := openRoomSession(t, alice.project); now != session {
-		t.Errorf("the session is %s, want %s as before", now, session)
+		t.Errorf("the room's session is %s, want %s as before", now, session)
 	}
 	alice.do("call.end()", nil)
 	bob.do("until(() => states.includes('destroy'))", nil)

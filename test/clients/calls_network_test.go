@@ -21,7 +21,7 @@ func TestCallsByNetwork(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		faults network.Faults
-		by     string // transport of their media
+		by     string // the transport that carries the media
 	}{
 		{"lossy", network.Faults{
 			Lost:   0.05,
@@ -60,7 +60,7 @@ func TestCallsByNetwork(t *testing.T) {
 		talkAgain(t, alice, bob)
 		net.Rebind()
 		harness.Eventually(t, patience, "media to the new addresses", func() error {
-			if n := net.Returned(); n < 500 { // more packets than the checks of addresses send
+			if n := net.Returned(); n < 500 { // more packets than address checks alone would cause
 				return fmt.Errorf("%d packets arrived", n)
 			}
 			return nil
@@ -71,7 +71,7 @@ func TestCallsByNetwork(t *testing.T) {
 	})
 }
 
-// talkAgain connects the phones in new pages.
+// talkAgain loads new pages in both phones and connects them.
 func talkAgain(t *testing.T, alice, bob *phone) {
 	t.Helper()
 	for _, f := range []*phone{alice, bob} {
@@ -94,7 +94,7 @@ func connected(t *testing.T, s *harness.Server, by string) int {
 	return metric(t, s, `selvage_media_connected_total{transport="`+by+`"}`)
 }
 
-// metric returns the value of a metric, which is named with its labels.
+// metric returns the value of a metric. The name includes the labels.
 func metric(t *testing.T, s *harness.Server, name string) (n int) {
 	t.Helper()
 	for line := range strings.Lines(string(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body)) {

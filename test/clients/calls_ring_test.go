@@ -42,7 +42,7 @@ func (f *phone) wantRecord(status string) {
 	var list struct{ Calls []struct{ Status string } }
 	p.Get(f.T, p.LaML("/Calls.json"), p.Basic()).Want(f.T, 200).Read(f.T, &list)
 	if len(list.Calls) == 0 || list.Calls[0].Status != status {
-		f.Errorf("the records are %v, want %s first", list.Calls, status)
+		f.Errorf("the calls have the statuses %v, want %s first", list.Calls, status)
 	}
 }
 
@@ -87,8 +87,9 @@ func callGuest(alice, bob *phone) {
 	bob.do("until(() => states.includes('destroy'))", nil)
 }
 
-// callRevoked shows that a call ends after one side's token, login or account has ended. The other
-// side receives the cause. TestEndCallElsewhere in test/nodes measures how long this takes.
+// callRevoked shows that a call ends after one side's token is revoked, login ends or account is
+// disabled. The other side receives the cause. TestEndCallElsewhere in test/nodes measures how long
+// this takes.
 func callRevoked(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	wantEnd := func(what string, victim, other *phone) {

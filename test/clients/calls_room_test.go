@@ -36,7 +36,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// newRoom creates a room and returns its address.
+// newRoom creates a room and returns its address. more adds or replaces members of the resource.
 func newRoom(p *phone, name string, more map[string]any) (address string) {
 	p.Helper()
 	members := map[string]any{"name": name, "tone_on_entry_and_exit": false}
@@ -76,7 +76,7 @@ func roomTones(alice, bob, carol *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// roomVideo shows that members see each other, and a screen that one of them shares.
+// roomVideo shows that members see each other, and the screen that one of them shares.
 func roomVideo(alice, bob, carol *phone) {
 	address := newRoom(alice, "pictures", nil)
 	enterRoom(address+"?channel=video", true, alice, bob)
@@ -94,8 +94,8 @@ func roomVideo(alice, bob, carol *phone) {
 	}
 }
 
-// roomModerator shows what a member may do: mute or remove another member, lock the room, and end
-// the session for all. Nobody else can join a room that is full or locked.
+// roomModerator shows that a member can mute and remove another member, lock the room, and end the
+// session for all. Nobody can join a room that is full or locked.
 func roomModerator(alice, bob, carol *phone) {
 	address := newRoom(alice, "moderated", map[string]any{"max_members": 2})
 	enterRoom(address+"?channel=audio", false, alice, bob)
@@ -125,8 +125,8 @@ func roomModerator(alice, bob, carol *phone) {
 	alice.do("until(() => states.includes('destroy'))", nil)
 }
 
-// roomMoved shows that a call can move into a room and out again, and keeps its ID. In the room, the
-// two sides of the call and the members hear each other.
+// roomMoved shows that a call can move into a room and out again, and keeps its ID. While the call
+// is in the room, its two sides and the other members hear each other.
 func roomMoved(alice, bob, carol *phone) {
 	address := newRoom(alice, "moved", nil)
 	enterRoom(address+"?channel=audio", false, carol)
@@ -151,7 +151,7 @@ func roomMoved(alice, bob, carol *phone) {
 	bob.do("until(() => window.refused === 'not_movable')", nil)
 	var same string
 	if alice.do("call.callId", &same); same != id {
-		alice.Errorf("the call has the id %s, want %s", same, id)
+		alice.Errorf("after the moves, the call has the id %s, want %s", same, id)
 	}
 	bob.do("call.hangup()", nil)
 	alice.do("until(() => states.includes('destroy'))", nil)

@@ -9,8 +9,9 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestCallsByRTPEngine runs the journeys of calls with rtpengine as the media engine. It also calls
-// a phone that supports only PCMU. rtpengine transcodes the Opus that Chromium sends.
+// TestCallsByRTPEngine repeats the journeys of TestCalls with rtpengine as the media engine. It
+// also calls a phone that supports only PCMU, for which rtpengine transcodes the Opus that Chromium
+// sends.
 func TestCallsByRTPEngine(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
@@ -21,7 +22,7 @@ func TestCallsByRTPEngine(t *testing.T) {
 	t.Run("phone", func(t *testing.T) {
 		alice.use(t)
 		bob.use(t)
-		callsPhoneInOpus(alice, bob)
+		callPhoneInOpus(alice, bob)
 	})
 	for _, j := range journeys {
 		if j.name == "screen" {
@@ -31,22 +32,22 @@ func TestCallsByRTPEngine(t *testing.T) {
 	}
 }
 
-// callScreenRefused shows that sharing a screen fails, and that the call continues.
+// callScreenRefused shows that sharing a screen fails, but the call continues.
 func callScreenRefused(alice, bob *phone) {
 	connect(alice, bob, true)
 	var failed bool
 	alice.do("call.startScreenShare({ audio: false, video: true }).then(() => false, () => true)", &failed)
 	if !failed {
-		alice.Error("a screen is shared, but rtpengine does not support shared screens")
+		alice.Error("sharing a screen succeeded, but rtpengine does not support shared screens")
 	}
 	hear(alice, bob)
 	see(alice, bob)
 	alice.do("call.hangup()", nil)
 }
 
-// callsPhoneInOpus calls bob's desk phone from a browser that sends Opus. The phone uses PCMU, and
+// callPhoneInOpus calls bob's desk phone from a browser that sends Opus. The phone uses PCMU, and
 // sends back all audio that it receives. The recording contains both sides.
-func callsPhoneInOpus(alice, bob *phone) {
+func callPhoneInOpus(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	t.Helper()
 	p.Command(t, "", "project", "update", p.ID, "--record-calls", "on")

@@ -51,7 +51,7 @@ func TestCallsSeen(t *testing.T) {
 	}
 }
 
-// begin connects alice with bob and returns the id of the call.
+// begin connects alice with bob, waits until they hear each other, and returns the id of the call.
 func begin(alice, bob *phone) (id string) {
 	alice.Helper()
 	connect(alice, bob, false)
@@ -60,8 +60,8 @@ func begin(alice, bob *phone) (id string) {
 	return id
 }
 
-// callInDashboard shows a call to an operator. The list shows that a call began, and the operator
-// hangs up. The page of the call then shows why it ended, and has its recording.
+// callInDashboard shows that an operator sees a call begin in the list of calls, and can end it.
+// The page of the call then shows why the call ended, and plays its recording.
 func callInDashboard(alice, bob *phone) {
 	p, b := alice.project, alice.window.beside()
 	b.do(goTo(p.CLI(alice.T, "", "operator", "setup-link")["url"].(string)))
@@ -136,7 +136,7 @@ func wantCallEvents(t *testing.T, hook *harness.Receiver, id string) {
 		}
 
 		if !maps.Equal(got, want) {
-			return fmt.Errorf("the webhook has %v, want %v", got, want)
+			return fmt.Errorf("the webhook received %v, want %v", got, want)
 		}
 		return nil
 	})

@@ -21,7 +21,7 @@ type phone struct {
 	page    string
 	hz      int
 	color   string
-	kept    bool   // whether it uses our SDK, so that its calls continue when their server is lost
+	kept    bool   // the phone uses our SDK, so its calls continue when their server is lost
 	token   string // set by enter
 }
 
@@ -99,7 +99,7 @@ func newPhone(t *testing.T, p *harness.Project, app sdk, page string, hz int, co
 // use makes the phone report its failures to t.
 func (f *phone) use(t *testing.T) { f.T, f.window.T = t, t }
 
-// load opens or reloads the page.
+// load opens or reloads the page, and sets the phone's tone and color.
 func (f *phone) load() {
 	f.Helper()
 	f.reload(f.T)
@@ -262,7 +262,7 @@ func callReject(alice, bob *phone) {
 	alice.wantCause("USER_BUSY")
 }
 
-// wantCause fails the test unless the call that causeOf began ends with the cause want.
+// wantCause fails the test unless the call that causeOf began ends with this cause.
 func (f *phone) wantCause(want string) {
 	f.Helper()
 	var cause string
@@ -293,7 +293,8 @@ func callOffline(alice, bob *phone) {
 	alice.wantCause("USER_NOT_REGISTERED")
 }
 
-// callMute shows that a mute stops the microphone, and that the other side receives an event.
+// callMute shows that muting stops the microphone and notifies the other side, and that a deaf side
+// hears nothing.
 func callMute(alice, bob *phone) {
 	connect(alice, bob, false)
 	hear(alice, bob)
@@ -315,7 +316,7 @@ func callMute(alice, bob *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// callHold shows that neither side hears the other while a call is on hold.
+// callHold shows that neither side hears the other while the call is on hold.
 func callHold(alice, bob *phone) {
 	if !alice.has("hold") {
 		return
@@ -361,11 +362,11 @@ func callScreen(alice, bob *phone) {
 // callReload shows that a call continues after a reload of the page. Version 3.27.0 of the SDK
 // cannot continue calls, and keepCalls leaves a client of this version unchanged.
 func callReload(alice, bob *phone) {
-	if alice.version == "3.27.0" { // this version cannot reattach
+	if alice.version == "3.27.0" {
 		alice.enter(false)
 		var same bool
 		if alice.eval(alice.T, "Selvage.keepCalls(client) === client", &same); !same {
-			alice.Error("keepCalls changes a client that cannot reattach")
+			alice.Error("keepCalls changed a client that cannot continue calls")
 		}
 		return
 	}
@@ -378,7 +379,7 @@ func callReload(alice, bob *phone) {
 	alice.enter(false)
 	alice.do(fmt.Sprintf("reattach(%q)", bob.address()), &after)
 	if before != after {
-		alice.Errorf("the call is %s after the reload, want %s", after, before)
+		alice.Errorf("after the reload, the phone has the call %s, want %s", after, before)
 	}
 
 	hear(alice, bob)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestRecordTone shows that both sides of a recorded call hear a tone when the recording begins, at
-// intervals while it runs, and when it resumes after a pause. The audit trail contains the
-// beginning and the end of the recording.
+// intervals while it runs, and when it resumes after a pause. The audit trail names the call once
+// for the beginning of the recording and once for its end.
 func TestRecordTone(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RECORD_TONE=5s"}})
@@ -48,14 +48,14 @@ func TestRecordTone(t *testing.T) {
 	key := harness.Basic(p.ID, p.NewKey(t, "Management"))
 	for _, action := range []string{"recording.started", "recording.stored"} {
 		harness.Eventually(t, time.Minute, "the event "+action, func() error {
-			return wantCallInTrail(t, p, key, action, alice.ID)
+			return checkTrail(t, p, key, action, alice.ID)
 		})
 	}
 }
 
-// wantCallInTrail returns an error unless the audit trail has exactly one event with the given
-// action and call.
-func wantCallInTrail(t *testing.T, p *harness.Project, key harness.Option, action, call string) error {
+// checkTrail returns an error unless the audit trail has exactly one event with the given action
+// and call.
+func checkTrail(t *testing.T, p *harness.Project, key harness.Option, action, call string) error {
 	t.Helper()
 	a := p.Get(t, "/api/fabric/audit?action="+action, key).Want(t, 200)
 	if n := strings.Count(string(a.Body), call); n != 1 {

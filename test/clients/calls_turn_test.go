@@ -25,15 +25,16 @@ func TestCallsByTURN(t *testing.T) {
 	alice.do("until(() => states.includes('destroy'))", nil)
 
 	found := regexp.MustCompile(`ok +TURN +turns:localhost:\d+\?transport=tcp answers`)
-	harness.Eventually(t, patience, "doctor to find the TURN server", func() error { // doctor sees it after some time
+	// The server starts listening a little later.
+	harness.Eventually(t, patience, "doctor to find the TURN server", func() error {
 		if out, err := s.TryCommand("doctor"); err != nil || !found.MatchString(out) {
-			return fmt.Errorf("doctor ends with %v and prints %s, want %s", err, out, found)
+			return fmt.Errorf("doctor returned %v and printed %s, want %s", err, out, found)
 		}
 		return nil
 	})
 }
 
-// TestCallsByTURNOfNodes shows that a call between clients of two nodes works if each client reaches
+// TestCallsByTURNOfNodes shows that clients of two nodes hear each other if each client can reach
 // only the TURN server of its own node.
 func TestCallsByTURNOfNodes(t *testing.T) {
 	if servers.BackendName(t) == "sqlite" {
@@ -61,7 +62,7 @@ func onlyRelay(all ...*phone) {
 	}
 }
 
-// wantRelayed fails the test unless all candidates of the phones were relayed.
+// wantRelayed fails the test unless all ICE candidates of the phones are relayed.
 func wantRelayed(all ...*phone) {
 	for _, f := range all {
 		f.Helper()

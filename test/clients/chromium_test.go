@@ -27,7 +27,8 @@ const (
 )
 
 // The builds of Chromium. The headless build has no user interface and takes half the CPU time.
-// Tests use the complete one if they depend on its interface, such as the blocking of popup windows.
+// Tests use the complete build if they depend on the user interface, such as the blocking of popup
+// windows.
 const (
 	headless = "chromium-headless-shell"
 	complete = "chromium"
@@ -39,18 +40,18 @@ type tab struct {
 	ctx context.Context
 }
 
-// lean disables features of Chromium that the tests do not need:
+// unneeded lists features of Chromium that the tests do not need and disable:
 //   - the buttons of its window, which are pages in a process that takes part in every navigation,
 //     and a second process of this kind that is started in advance;
 //   - a spare process for the next page;
 //   - the cache of pages to which the back button returns.
 //
 // The first two names are chromedp's own defaults.
-const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI," +
+const unneeded = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI," +
 	"SpareRendererForSitePerProcess,BackForwardCache"
 
-// chromiumDir creates a directory for all files of a Chromium: its profile, and its sockets, which
-// it would otherwise leave elsewhere. The names of sockets must be short.
+// chromiumDir creates a directory for the profile and the sockets of a Chromium, which would
+// otherwise leave its sockets elsewhere. The path is short, because the paths of sockets must be.
 func chromiumDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tab-")
@@ -105,13 +106,15 @@ var sharedChromium = sync.OnceValues(func() (context.Context, error) {
 // stopChromium stops the Chromium that the tests share, if it was started.
 var stopChromium = func() {}
 
-// chromiumOptions returns the options for a build of Chromium. Chromium keeps all its files in dir.
+// chromiumOptions returns the options for a build of Chromium. dir is the directory for all its
+// files.
 func chromiumOptions(build, dir string, more ...chromedp.ExecAllocatorOption) []chromedp.ExecAllocatorOption {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(build), chromedp.UserDataDir(dir),
-		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900), // a typical desktop window
+		// The size of a typical desktop window.
+		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 900),
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("allow-pre-commit-input", true), // Chromium drops clicks before the first frame otherwise
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", lean))
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", unneeded))
 	return append(append(opts, more...), chromedp.Env("TMPDIR="+dir))
 }
 
@@ -156,8 +159,8 @@ func openBlank(t *testing.T, ctx context.Context) tab {
 	return b
 }
 
-// beside returns another tab of the same Chromium: a new one, or an existing one chosen by an
-// option.
+// beside returns another tab of the same Chromium. The tab is new unless an option chooses an
+// existing one.
 func (b tab) beside(opts ...chromedp.ContextOption) tab {
 	b.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, opts...)
@@ -168,9 +171,9 @@ func (b tab) beside(opts ...chromedp.ContextOption) tab {
 	return other
 }
 
-// leaving runs first in every page. It records that the page is about to be left: a form was sent
-// or a link leads elsewhere, and the next page has not arrived yet. From then on, the page must not
-// be read or used.
+// leaving is a script that runs first in every page. It records that the page is about to be left,
+// because a form was sent or a link was followed. From then on, tests must not read or use the
+// page.
 const leaving = `
 addEventListener("submit", (e) => {
 	const target = e.submitter?.formTarget || e.target.target || "_self"
@@ -180,7 +183,7 @@ window.navigation?.addEventListener("navigate", (e) => {
 	if (!e.defaultPrevented && !e.destination.sameDocument && e.downloadRequest === null) window.leaving = true
 })`
 
-// watch makes the tab run [leaving] in all later pages.
+// watch makes all later pages of the tab run [leaving].
 func (b tab) watch() {
 	b.Helper()
 	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument,
@@ -189,8 +192,8 @@ func (b tab) watch() {
 	}
 }
 
-// show logs the page's text and saves a screenshot if the test failed. It saves screenshots only if
-// SELVAGE_TEST_PICTURES is set.
+// show logs the page's text if the test failed. If SELVAGE_TEST_PICTURES names a directory, show
+// also saves a screenshot there.
 func (b tab) show() {
 	if !b.Failed() {
 		return
@@ -204,8 +207,8 @@ func (b tab) show() {
 	}
 }
 
-// do runs each step on a page that is complete and that is not about to be left. If the next page
-// arrives during a step, do repeats the step. This is safe, because the step has not clicked or
+// do runs each step on a page that is complete and not about to be left. If another page arrives
+// during a step, do repeats the step. This is safe, because a step that fails so has not clicked or
 // typed anything yet.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
@@ -231,7 +234,7 @@ func goTo(address string) chromedp.Action[chromedp.Void] {
 			return err
 		case res.ErrorText != "":
 			return fmt.Errorf("going to %s: %s", address, res.ErrorText)
-		case res.LoaderID == "": // another part of the same page
+		case res.LoaderID == "": // the address is another part of the same page
 			return nil
 		}
 
@@ -243,7 +246,7 @@ func goTo(address string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// retry calls do on a complete page. It calls do again if the page was replaced in the meantime.
+// retry calls do on a complete page, and again if the page was replaced in the meantime.
 func (b tab) retry(do func() error) {
 	b.Helper()
 	late := time.Now().Add(patience)
@@ -271,7 +274,8 @@ func overtaken(err error) bool {
 	}, func(fault string) bool { return strings.Contains(err.Error(), fault) })
 }
 
-// eval returns the value of an expression, or the value that its promise resolves to.
+// eval returns the value of an expression. If the value is a promise, eval returns what it resolves
+// to.
 func eval[V any](b tab, expression string) (v V) {
 	b.Helper()
 	b.retry(func() (err error) {
@@ -283,8 +287,8 @@ func eval[V any](b tab, expression string) (v V) {
 	return v
 }
 
-// write inserts the whole text into a field in one step. Typing key by key redraws the page three
-// times per key.
+// write inserts the whole text into a field in one step. Typing would redraw the page three times
+// per key.
 func write(field, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Steps(chromedp.Focus(chromedp.CSS(field), chromedp.NodeVisible),
 		chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -293,15 +297,15 @@ func write(field, text string) chromedp.Action[chromedp.Void] {
 		}))
 }
 
-// leave evaluates an expression that makes the tab leave the page. Its promise may never settle.
+// leave evaluates an expression that makes the tab leave the page, and ignores its value.
 func (b tab) leave(expression string) {
 	b.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))
 }
 
 // until waits until an expression is true, across navigations. It evaluates the expression only on
-// pages that are complete, so that their scripts have run and their fonts no longer move anything,
-// and that are not about to be left.
+// pages that are complete and not about to be left. On a complete page, the scripts have run and
+// the fonts no longer move anything.
 func (b tab) until(what, expression string) {
 	b.Helper()
 	harness.Eventually(b, patience, what, func() error {

@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestRecordingsClients shows that unmodified clients of the recordings API can fetch, list,
-// filter, page through and delete recordings, including those of a call, and can control a live
-// recording.
+// TestRecordingsClients shows that unmodified client libraries for the recordings API can fetch,
+// list, filter, page through and delete recordings, including those of a call, and can control a
+// live recording.
 func TestRecordingsClients(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Shared(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDashboardDay shows an operator's first day. The operator opens the link and sets up the
-// account, creates a key, an app and a room, and finds out why a login failed. The operator also
-// uploads and plays a recording, and revokes a leaked key.
+// TestDashboardDay walks through an operator's first day. The operator opens the setup link, sets
+// up the account, creates a key, an app and a room, and finds out why a login failed. The operator
+// also uploads and plays a recording, and revokes a leaked key.
 func TestDashboardDay(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -36,7 +36,7 @@ func TestDashboardDay(t *testing.T) {
 	b.fill("client-submit", "f-name", "Acme Dialer", "f-redirect_uri", "http://localhost:3000/callback")
 	b.until("the client", "document.body.innerText.includes('Acme Dialer') && document.querySelector('dl.facts')")
 
-	// A room and its address are created with the form of its kind.
+	// A room and its address are created with the form for conference rooms.
 	b.do(goTo(s.PublicURL + home + "/kinds/conference_rooms"))
 	b.fill("resource-submit", "f-name", "standup", "f-display_name", "Stand-up")
 	b.until("the room", "document.body.innerText.includes('/public/standup')")
@@ -76,10 +76,10 @@ func TestDashboardDay(t *testing.T) {
 	b.until("the recognized key", "document.querySelector('#found')")
 	if found := b.text("#found"); !strings.Contains(found, "an API key") ||
 		!strings.Contains(found, "billing backend") {
-		t.Errorf("a leaked key is shown as %q, want its kind and name", found)
+		t.Errorf("the page shows %q for a leaked key, want its kind and name", found)
 	}
 	if drafts := eval[string](b, "JSON.stringify(Object.entries(sessionStorage))"); strings.Contains(drafts, key) {
-		t.Error("the browser keeps a draft of the pasted key, want none")
+		t.Error("the browser keeps a draft that contains the pasted key")
 	}
 	b.click("found-more")
 	b.fill("revoke", "confirm", "billing backend")

@@ -8,9 +8,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDashboardForms shows that forms keep their text when the session ends and when the operator
-// goes back. A double click sends a form once. The page of a test event shows the response without a
-// reload.
+// TestDashboardForms shows that a form keeps its text when the session ends and when the operator
+// goes back, that a double click sends a form once, and that the page of a test event shows the
+// response without a reload.
 func TestDashboardForms(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
@@ -33,7 +33,7 @@ func TestDashboardForms(t *testing.T) {
 	b.arrive(form)
 	b.until("the URL after going back", typed)
 	if keys := eval[string](b, "Object.keys(sessionStorage).join()"); !strings.Contains(keys, "draft Ann "+form) {
-		t.Errorf("the browser keeps the drafts %q, want one of Ann for the form", keys)
+		t.Errorf("the browser keeps the drafts %q, want Ann's draft of the form among them", keys)
 	}
 
 	// Another tab signs the operator out. Submitting the form then leads to the login page, and the
@@ -61,7 +61,7 @@ func TestDashboardForms(t *testing.T) {
 		delete form.dataset.sent;
 		return sent;
 	})()`); sent != 1 {
-		t.Errorf("a double click sends the form %d times, want once", sent)
+		t.Errorf("a double click sent the form %d times, want once", sent)
 	}
 
 	b.leave("document.getElementById('webhook-submit').click()")

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// mostClicks is the number of clicks in which an operator must be able to do all usual tasks.
+// mostClicks is the largest number of clicks that all usual tasks of an operator may take together.
 const mostClicks = 30
 
 // TestDashboardTasks shows that operators can do their usual tasks by following the links and
@@ -51,15 +51,15 @@ func TestDashboardTasks(t *testing.T) {
 	}
 }
 
-// A desk is a browser tab in which an operator is signed in. Each task begins where the one before
-// ended.
+// A desk is a browser tab in which an operator is signed in. Each task begins on the page on which
+// the previous task ended.
 type desk struct {
 	tab
 	server *harness.Server
 }
 
-// follow clicks the visible link or button with this text, as an operator does who knows no address
-// or id.
+// follow clicks the visible link or button with this text, like an operator who knows no address or
+// id.
 func (b tab) follow(text string) {
 	b.Helper()
 	found := fmt.Sprintf(
@@ -70,8 +70,8 @@ func (b tab) follow(text string) {
 	b.leave(found + ".click()")
 }
 
-// countClicks counts the clicks on links and buttons of all pages that the tab opens from now on.
-// clicks returns their number.
+// countClicks makes the tab count the clicks on links and buttons, on all pages that it opens from
+// now on. clicks returns their number.
 func (b tab) countClicks() {
 	b.Helper()
 	_, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument,
@@ -115,25 +115,25 @@ func (d desk) rotateSecret(t *testing.T, app *harness.Client) {
 	d.follow("Rotate secret")
 	next := d.text("#secret code")
 	if got := status(app.Secret); got != 200 {
-		t.Errorf("after a rotation, the old secret returns %d, want 200", got)
+		t.Errorf("after the rotation, a request with the old secret returned %d, want 200", got)
 	}
 	if got := status(next); got != 200 {
-		t.Errorf("after a rotation, the new secret returns %d, want 200", got)
+		t.Errorf("after the rotation, a request with the new secret returned %d, want 200", got)
 	}
 
 	d.follow("Revoke the old secret")
 	d.until("the revocation", "document.querySelector('.notice')?.textContent.includes('revoked')")
 	if again := d.text("#secret code"); again != next {
-		t.Errorf("after the revocation the page shows the secret %q, want %q", again, next)
+		t.Errorf("after the revocation, the page shows the secret %q, want %q", again, next)
 	}
 	harness.Eventually(t, patience, "the end of the old secret", func() error {
 		if got := status(app.Secret); got != 401 {
-			return fmt.Errorf("it returns %d, want 401", got)
+			return fmt.Errorf("a request with it returned %d, want 401", got)
 		}
 		return nil
 	})
 	if got := status(next); got != 200 {
-		t.Errorf("the new secret returns %d, want 200", got)
+		t.Errorf("after the revocation, a request with the new secret returned %d, want 200", got)
 	}
 }
 
@@ -185,9 +185,9 @@ func (d desk) signOutSubscriber(t *testing.T, email, accessToken string) {
 	d.follow(email)
 	d.follow("Sign out everywhere")
 	d.until("the confirmation", "document.querySelector('.notice')")
-	harness.Eventually(t, patience, "the end of its tokens", func() error {
+	harness.Eventually(t, patience, "the access token to end", func() error {
 		if got := d.server.Get(t, "/subscriber/info", harness.Bearer(accessToken)).Status; got != 401 {
-			return fmt.Errorf("the token returns %d, want 401", got)
+			return fmt.Errorf("a request with the token returned %d, want 401", got)
 		}
 		return nil
 	})
@@ -212,7 +212,7 @@ func (d desk) createToken(t *testing.T, email string) {
 	d.click("made-look")
 	d.until("what it is", "document.querySelector('#found')")
 	if found := d.text("#found"); !strings.Contains(found, "subscriber") || !strings.Contains(found, email) {
-		t.Errorf("a subscriber token is shown as %q, want its kind and the email", found)
+		t.Errorf("the page shows a subscriber token as %q, want its kind and the email", found)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// demoLogin returns the demo's subscriber from the file that the first start wrote.
+// demoLogin reads the demo's subscriber from the file that the first start wrote.
 func demoLogin(t *testing.T, s *harness.Server) harness.Subscriber {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Data, "first-run.txt"))
@@ -50,22 +50,22 @@ func (b tab) waitDone(id string) {
 	b.until(id+" to be done", fmt.Sprintf("document.querySelector('#step-%s')?.matches('.done')", id))
 }
 
-// said returns the output that the page shows for a step.
-func (b tab) said(id string) string {
+// output returns the output that the page shows for a step.
+func (b tab) output(id string) string {
 	b.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector('#step-%s .out').textContent", id))
 }
 
-// wantSaid checks the output of a step against a regular expression.
-func (b tab) wantSaid(id, what string) {
+// wantOutput checks that the output of a step matches a regular expression.
+func (b tab) wantOutput(id, what string) {
 	b.Helper()
-	if got := b.said(id); !regexp.MustCompile(what).MatchString(got) {
-		b.Errorf("step %s shows %q, want %s", id, got, what)
+	if got := b.output(id); !regexp.MustCompile(what).MatchString(got) {
+		b.Errorf("step %s shows %q, want a match of %s", id, got, what)
 	}
 }
 
-// TestDemo shows that the demo's seven steps and the steps of the stock SDK work in a new browser.
-// The stock SDK's certificate step fails until `selvage ca install` has installed the local CA.
+// TestDemo shows that the demo's seven steps, and its steps with the stock SDK, work in a new
+// browser. The certificate step fails until `selvage ca install` has installed the local CA.
 func TestDemo(t *testing.T) {
 	harness.NotStorage(t)
 	needNode(t)
@@ -96,7 +96,7 @@ func TestDemo(t *testing.T) {
 	b.do(write("#username", sub.Email), write("#password", sub.Password))
 	b.leave("document.querySelector('#login-submit').click()")
 	b.waitDone("signin")
-	b.wantSaid("signin", `POST .*/oauth/token(?s:.*)grant_type=authorization_code(?s:.*)code_verifier=`)
+	b.wantOutput("signin", `POST .*/oauth/token(?s:.*)grant_type=authorization_code(?s:.*)code_verifier=`)
 
 	for _, step := range []struct{ id, says string }{
 		{"claims", `"sub": "[0-9a-f-]{36}"`},
@@ -106,10 +106,10 @@ func TestDemo(t *testing.T) {
 		{"recording", `"duration_in_seconds": [1-9]`},
 	} {
 		b.step(step.id)
-		b.wantSaid(step.id, step.says)
+		b.wantOutput(step.id, step.says)
 	}
 
-	b.writes("hello from Ada")
+	b.sendChat("hello from Ada")
 	b.until("the recording to be ready", "document.querySelector('audio')?.duration > 1")
 	guest := eval[string](b, "document.querySelector('#step-guest a').href")
 	b.picture("demo-done")
@@ -118,28 +118,28 @@ func TestDemo(t *testing.T) {
 	b.until("the source",
 		"document.querySelector('#source pre')?.offsetHeight > 0 && "+
 			"document.querySelector('#source pre').textContent.includes('Selvage.createClient(')")
-	b.stock()
+	b.runStock()
 
 	b.do(goTo("about:blank"), goTo(guest))
 	b.until("the guest's addresses", `document.querySelector('#guest-addresses')?.textContent.includes('"channels"')`)
 	if eval[string](b, "location.href") != page {
-		t.Error("the guest's token stays in the address bar")
+		t.Error("the guest's token is still in the address bar")
 	}
-	b.writes("hello from a guest")
+	b.sendChat("hello from a guest")
 	b.picture("demo-guest")
 
 	b.do(goTo(page))
 	b.waitDone("signin") // the browser is still signed in
-	b.readsGuest("hello from a guest")
+	b.waitGuest("hello from a guest")
 	b.leave("(window.before = true, document.querySelector('#signout-run').click())")
 	b.until("the page to be back", "!window.before && document.querySelector('#step-signout')?.matches('.done')")
 	if eval[bool](b, "app.isSignedIn || document.querySelector('#step-signin').matches('.done')") {
-		t.Error("someone is signed in after signing out")
+		t.Error("after signing out, somebody is still signed in")
 	}
 }
 
-// writes sends a message in the chat of the demo, and waits until it is shown.
-func (b tab) writes(text string) {
+// sendChat sends a message in the chat of the demo, and waits until it is shown.
+func (b tab) sendChat(text string) {
 	b.Helper()
 	b.until("the chat", "document.querySelector('#chat')?.hidden === false")
 	b.do(write("#chat-text", text))
@@ -148,8 +148,8 @@ func (b tab) writes(text string) {
 		"[...document.querySelectorAll('#chat-log .mine p')].some((p) => p.textContent === %q)", text))
 }
 
-// readsGuest opens the conversation with the guest, and waits for the guest's message.
-func (b tab) readsGuest(text string) {
+// waitGuest opens the conversation with the guest, and waits for the guest's message.
+func (b tab) waitGuest(text string) {
 	b.Helper()
 	b.until("the guest", "[...document.querySelector('#chat-with').options].some((o) => o.text === 'Guest')")
 	b.leave(`(() => {
@@ -175,8 +175,8 @@ func (b tab) openStock() {
 	b.until("the stock SDK", "window.SignalWire")
 }
 
-// stock runs the steps of the stock SDK.
-func (b tab) stock() {
+// runStock runs the demo's steps with the stock SDK.
+func (b tab) runStock() {
 	b.Helper()
 	b.openStock()
 	for _, step := range []struct{ id, says string }{
@@ -189,16 +189,17 @@ func (b tab) stock() {
 		{"online", `true`},
 	} {
 		b.step(step.id)
-		b.wantSaid(step.id, step.says)
+		b.wantOutput(step.id, step.says)
 	}
 
 	b.callFromOtherTab()
 	b.step("disconnect")
-	b.wantSaid("disconnect", `null`)
+	b.wantOutput("disconnect", `null`)
 	b.picture("demo-stock")
 }
 
-// callFromOtherTab calls the subscriber of this tab from a second tab. The subscriber is online.
+// callFromOtherTab calls the subscriber of this tab from a second tab. The subscriber must be
+// online.
 func (b tab) callFromOtherTab() {
 	b.Helper()
 	other := b.beside()
@@ -209,16 +210,16 @@ func (b tab) callFromOtherTab() {
 	other.step("connect")
 	other.leave("document.querySelector('#other-run').click()")
 	b.step("answer")
-	b.wantSaid("answer", `"state": "answered"`)
+	b.wantOutput("answer", `"state": "answered"`)
 	other.waitDone("other")
-	other.wantSaid("other", `"state": "answered"`)
+	other.wantOutput("other", `"state": "answered"`)
 
 	other.step("hangup")
 	b.until("the call to be over", "document.querySelector('#hangup-run').disabled")
 	other.step("disconnect")
 }
 
-// stockScript returns the script of the stock SDK that the demo's page names.
+// stockScript returns the path of the stock SDK's script, in the version that the demo uses.
 func stockScript(t *testing.T) string {
 	t.Helper()
 	file, err := filepath.Abs("node_modules/signalwire-3.30.0/dist/index.umd.js")
@@ -228,16 +229,16 @@ func stockScript(t *testing.T) string {
 	return file
 }
 
-// TestDemoSDKFromVendor shows that the demo loads the stock SDK from its vendor only when the
-// second tab is opened. The digest of the script must be that of the file in the npm package. If
-// the script cannot be loaded, the demo explains what to do.
+// TestDemoSDKFromVendor shows that the demo loads the stock SDK from its vendor only when its tab
+// is opened. The page must require the digest of the file in the npm package. If the script cannot
+// be loaded, the demo explains what to do.
 func TestDemoSDKFromVendor(t *testing.T) {
 	harness.NotStorage(t)
 	needNode(t)
 	s := harness.Start(t, "--no-demo=false")
 	policy := s.Get(t, "/demo").Want(t, 200).Header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "script-src 'self' https://cdn.signalwire.com;") {
-		t.Errorf("the page's Content-Security-Policy is %q, want scripts of the vendor", policy)
+		t.Errorf("the page's Content-Security-Policy is %q, want it to allow the vendor's scripts", policy)
 	}
 
 	b := completeTab(t, chromedp.Flag("host-resolver-rules", "MAP cdn.signalwire.com ~NOTFOUND"))
@@ -259,12 +260,13 @@ func TestDemoSDKFromVendor(t *testing.T) {
 	sum := sha512.Sum384(file)
 	want := "sha384-" + base64.StdEncoding.EncodeToString(sum[:])
 	if got := eval[string](b, "document.querySelector('#stock').dataset.integrity"); got != want {
-		t.Errorf("the script's integrity is %s, want %s, as in the npm package", got, want)
+		t.Errorf("the page requires the digest %s for the script, want %s as in the npm package", got, want)
 	}
 }
 
-// TestDemoInFirefox shows that the demo in Firefox explains how to start the server if the server's
-// media is on loopback. In other browsers, the demo does not explain it.
+// TestDemoInFirefox shows that, if the server's media is on loopback, the demo in Firefox explains
+// how to start the server differently. Otherwise, and in other browsers, the demo does not show
+// this notice.
 func TestDemoInFirefox(t *testing.T) {
 	harness.NotStorage(t)
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -297,8 +299,8 @@ func TestDemoInFirefox(t *testing.T) {
 	}
 }
 
-// TestDemoMoves shows that the demo still signs in after the server moves to another address,
-// and that a server without demo data has no demo page.
+// TestDemoMoves shows that people can still sign in to the demo after the server has moved to
+// another address, and that a server without demo data has no demo page.
 func TestDemoMoves(t *testing.T) {
 	harness.NotStorage(t)
 	first := harness.Start(t, "--no-demo=false")
@@ -306,13 +308,13 @@ func TestDemoMoves(t *testing.T) {
 	if err := first.Stop(t); err != nil {
 		t.Fatal(err)
 	}
-	// The old port is occupied, so that the next server gets another one.
+	// Occupy the old port, so that the next server gets another one.
 	if l, err := net.Listen("tcp", strings.TrimPrefix(first.PublicURL, "http://")); err == nil {
 		defer l.Close()
 	}
 	s := harness.StartConfig(t, harness.Config{Data: first.Data, Beside: first, Args: []string{"--no-demo=false"}})
 	if s.PublicURL == first.PublicURL {
-		t.Fatalf("the server is at %s again", s.PublicURL)
+		t.Fatalf("the server is at %s again, want another address", s.PublicURL)
 	}
 
 	b := newTab(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDevice shows that openid-client can sign a device in (RFC 8628). A person enters the code
-// in another browser, and allows or denies it.
+// TestDevice shows that openid-client can sign a device in (RFC 8628). A person enters the code in
+// another browser, and allows or denies the sign-in.
 func TestDevice(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 
@@ -34,18 +34,19 @@ func TestDevice(t *testing.T) {
 	}
 	b := p.Browser()
 	runNode(t, "device.mjs", settings, func(line string) string {
-		where, what, _ := strings.Cut(line, "#")
-		page := b.Open(t, where)
+		// The code is empty if the URL contains it, and "deny" if the person must deny the sign-in.
+		address, code, _ := strings.Cut(line, "#")
+		page := b.Open(t, address)
 
 		answer, done := "consent-allow", "device-done"
-		if what == "deny" {
-			answer, done, what = "consent-deny", "device-denied", ""
+		if code == "deny" {
+			answer, done, code = "consent-deny", "device-denied", ""
 		}
 
 		if page.Has("user-code") {
 			fields := map[string]string{}
-			if what != "" {
-				fields["user-code"] = strings.ToLower(strings.ReplaceAll(what, "-", " ")) // as people type it
+			if code != "" {
+				fields["user-code"] = strings.ToLower(strings.ReplaceAll(code, "-", " ")) // as people type it
 			}
 			page = b.Submit(t, page, "device-submit", fields)
 		}
@@ -56,13 +57,13 @@ func TestDevice(t *testing.T) {
 		}
 
 		if page = b.Submit(t, page, answer, nil); !page.Has(done) {
-			t.Errorf("the page shows %d %s, want #%s", page.Status, page.URL, done)
+			t.Errorf("the page is %d %s, want one with #%s", page.Status, page.URL, done)
 		}
-		return where
+		return address
 	})
 }
 
-// TestPrivateKeyJWT shows that openid-client can authenticate with its key (RFC 7523): as a
+// TestPrivateKeyJWT shows that openid-client can authenticate with a private key (RFC 7523): as a
 // service with each algorithm, and in a complete login.
 func TestPrivateKeyJWT(t *testing.T) {
 	harness.OneBackend(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// authenticator adds a virtual passkey authenticator to Chromium. It confirms every request as if
-// a person had touched it.
-func (b tab) authenticator() webauthn.AuthenticatorID {
+// addAuthenticator adds a virtual passkey authenticator to Chromium. The authenticator confirms
+// every request as if a person had touched it.
+func (b tab) addAuthenticator() webauthn.AuthenticatorID {
 	b.Helper()
 	if _, err := chromedp.Call(b.ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
 		b.Fatal(err)
@@ -72,7 +72,8 @@ func (b tab) password(s harness.Subscriber) {
 }
 
 // TestFactorsInChromium shows that a subscriber can add a passkey and sign in with only the
-// passkey, and can set up an authenticator app and sign in with its codes and with a recovery code.
+// passkey. The subscriber can also set up an authenticator app, and sign in with its codes or with
+// a recovery code.
 func TestFactorsInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
@@ -84,10 +85,10 @@ func TestFactorsInChromium(t *testing.T) {
 		t.Helper()
 		b.do(goTo(out))
 		b.click("logout-confirm")
-		b.until("signed out", "document.getElementById('logged-out')")
+		b.until("the page after signing out", "document.getElementById('logged-out')")
 	}
 
-	says := func(what string) {
+	waitText := func(what string) {
 		t.Helper()
 		b.until(what, "document.body.innerText.includes("+quoted(what)+")")
 	}
@@ -97,7 +98,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b.password(sub)
 	b.until("the account", "document.getElementById('account-page')")
 
-	key := b.authenticator()
+	key := b.addAuthenticator()
 	b.do(chromedp.Reload())
 	b.click("passkey-submit")
 	b.until("recovery codes", "document.getElementById('recovery-codes')")
@@ -113,13 +114,13 @@ func TestFactorsInChromium(t *testing.T) {
 	b.click("codes-copy")
 	b.until("the codes to be copied", "document.getElementById('codes-copy').innerText === 'Copied'")
 	if copied := strings.Fields(eval[string](b, "navigator.clipboard.readText()")); !slices.Equal(copied, codes) {
-		t.Errorf("copied: %q, want %q", copied, codes)
+		t.Errorf("the page copied %q, want %q", copied, codes)
 	}
 
 	b.click("codes-done")
-	says("Your passkey was added.")
+	waitText("Your passkey was added.")
 
-	// The browser offers the passkey in the email field, and the authenticator accepts
+	// The browser offers the passkey in the email field, and the authenticator confirms
 	// immediately.
 	signOut()
 	b.do(goTo(account))
@@ -132,7 +133,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b.picture("app")
 	b.typeInto("code", factortest.Code(secret, time.Now()))
 	b.click("app-submit")
-	says("Your authenticator app is set up.")
+	waitText("Your authenticator app is set up.")
 	signOut()
 
 	b.remove(key)
@@ -140,7 +141,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b.password(sub)
 	b.until("the code", "document.getElementById('code')")
 	b.picture("factor")
-	code := factortest.Code(secret, time.Now().Add(30*time.Second)) // the current code was used already
+	code := factortest.Code(secret, time.Now().Add(30*time.Second)) // the current code has already been used
 	b.typeInto("code", code)
 	b.click("factor-submit")
 	b.until("a login with the app", "document.getElementById('account-page')")
@@ -150,7 +151,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b.password(sub)
 	b.typeInto("code", code)
 	b.click("factor-submit")
-	says("This code was already used.")
+	waitText("This code was already used.")
 	b.click("with-passkey")
 	b.picture("passkey")
 	b.click("with-recovery")
@@ -158,24 +159,24 @@ func TestFactorsInChromium(t *testing.T) {
 	b.typeInto("code", codes[0])
 	b.click("factor-submit")
 	b.until("a login with a recovery code", "document.getElementById('account-page')")
-	says("9 codes are left.")
+	waitText("9 codes are left.")
 }
 
 // TestPasskeyButtonInChromium shows that a person who needs a second factor can add a passkey
-// during a login, and later use it with the button.
+// during a login, and can later use it by pressing the button.
 func TestPasskeyButtonInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
 	p := n.NewProject(t)
 	sub := p.NewSubscriber(t)
 	b := ownTab(t)
-	origin, posts := postee(t, p)
+	origin, posts := servePostApp(t, p)
 	c := p.NewClient(t, "spa", "--first-party", "--redirect-uri", origin+"/cb")
 	flow := func() *harness.Flow {
 		return c.NewFlow("openid").With("response_mode", "form_post").With("acr_values", "2")
 	}
 
-	took := func(f *harness.Flow) {
+	wantSecondFactor := func(f *harness.Flow) {
 		t.Helper()
 		select {
 		case got := <-posts:
@@ -193,15 +194,15 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	b.password(sub)
 	b.until("the set-up", "document.getElementById('enrol-submit')")
 	b.picture("enrol")
-	key := b.authenticator()
+	key := b.addAuthenticator()
 	b.do(chromedp.Reload())
 	b.click("passkey-submit")
 	b.click("continue-submit")
-	took(f)
+	wantSecondFactor(f)
 
-	// Here the passkey is the second factor, used with the button. The authenticator ignores
-	// requests until the button is pressed, so that the browser's offer in the email field stays
-	// open.
+	// Now use the passkey as the second factor, with the button. Until the button is pressed, the
+	// authenticator ignores requests, so that the browser's offer in the email field does not sign
+	// in.
 	simulate := func(on bool) {
 		t.Helper()
 		_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation,
@@ -218,7 +219,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	b.until("the second step", "document.querySelector('#passkey-form[action=\"/login/factor\"]')")
 	simulate(true)
 	b.click("passkey-submit")
-	took(f)
+	wantSecondFactor(f)
 }
 
 func quoted(s string) string { return `"` + s + `"` }
@@ -229,7 +230,7 @@ func claimsOf(t *testing.T, token any) (claims map[string]any) {
 	text, _ := token.(string)
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
-		t.Fatalf("no ID token: %v", token)
+		t.Fatalf("%v is not an ID token", token)
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err == nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A post is a form that an app received, and the origin of the page that sent it.
+// A post is a form that an app received, and the origin of the page that posted it.
 type post struct {
 	form   url.Values
 	origin string
 }
 
-// postee serves an app that receives responses at /cb. Its page / contains a frame with the URL in
-// the query.
-func postee(t *testing.T, p *harness.Project) (origin string, posts chan post) {
+// servePostApp serves an app that receives responses at /cb. Its page / contains a frame with the
+// URL in the query parameter u.
+func servePostApp(t *testing.T, p *harness.Project) (origin string, posts chan post) {
 	t.Helper()
 	posts = make(chan post, 8)
 	mux := http.NewServeMux()
@@ -42,17 +42,18 @@ document.documentElement.append(frame);
 }
 
 // TestFormPostInChromium shows that a form_post response is submitted automatically where scripts
-// run. The app can renew its login in a frame. Pages of other sites get no response in a frame.
+// run. The app can renew its login in a frame, but a page of another site gets no response in a
+// frame.
 func TestFormPostInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
-	origin, posts := postee(t, p)
-	stranger, _ := postee(t, p)
+	origin, posts := servePostApp(t, p)
+	stranger, _ := servePostApp(t, p)
 	c := p.NewClient(t, "spa", "--first-party", "--redirect-uri", origin+"/cb")
 	sub := p.NewSubscriber(t)
 	b := newTab(t)
 
-	took := func(f *harness.Flow) {
+	wantPost := func(f *harness.Flow) {
 		t.Helper()
 		select {
 		case got := <-posts:
@@ -68,18 +69,18 @@ func TestFormPostInChromium(t *testing.T) {
 	first := c.NewFlow("openid").With("response_mode", "form_post")
 	b.do(goTo(first.URL()))
 	b.signIn(origin, sub.Email, sub.Password)
-	took(first)
+	wantPost(first)
 
 	silent := c.NewFlow("openid").With("response_mode", "form_post").With("prompt", "none")
 
-	frame := func(by string) {
+	openFrame := func(by string) {
 		t.Helper()
 		b.do(goTo(by + "/?" + url.Values{"u": {silent.URL()}}.Encode()))
 		b.until("the frame", "window.framed")
 	}
-	frame(stranger) // the frame loads, but gets no response
-	frame(origin)
-	took(silent)
+	openFrame(stranger) // the frame loads, but the page gets no response
+	openFrame(origin)
+	wantPost(silent)
 	if len(posts) > 0 {
 		t.Errorf("the app also received a form from another site's frame: %v", <-posts)
 	}

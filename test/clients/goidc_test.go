@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestGoOIDC shows that go-oidc and x/oauth2 can sign a subscriber in. They check that the issuer
-// matches exactly and verify ID tokens with the published keys.
+// TestGoOIDC shows that go-oidc and x/oauth2 can sign a subscriber in. These libraries require that
+// the issuer matches exactly, and verify ID tokens with the published keys.
 func TestGoOIDC(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -33,7 +33,7 @@ func signInWithGoOIDC(t *testing.T, c *harness.Client, sub harness.Subscriber, a
 		t.Fatalf("NewProvider(%q): %v", c.Issuer(), err)
 	}
 
-	config := oauth2.Config{ // x/oauth2 tries the authentication methods
+	config := oauth2.Config{ // x/oauth2 finds out which authentication method works
 		ClientID: c.ID, ClientSecret: c.Secret, Endpoint: provider.Endpoint(), RedirectURL: c.Redirect,
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email", oidc.ScopeOfflineAccess},
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// stops is a script that returns every control of the page in document order. For a group of radio
-// buttons, it returns only the checked one, or the first if none is checked.
+// stops is a script that returns the controls of the page at which the Tab key should stop, in
+// document order. Of a group of radio buttons, it returns the checked one or, if none is checked,
+// the first.
 const stops = `(() => {
 	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
 		.filter((e) => e.checkVisibility() && !e.disabled && e.getClientRects().length);
@@ -43,7 +44,8 @@ func (b tab) tabTo(selector string) {
 	for range 100 {
 		b.press("\t")
 		if eval[bool](b, "document.activeElement !== document.body") && !b.outlined() {
-			b.Errorf("nothing shows the focus on %s", eval[string](b, "document.activeElement.outerHTML.slice(0, 90)"))
+			b.Errorf("nothing shows that %s has the focus",
+				eval[string](b, "document.activeElement.outerHTML.slice(0, 90)"))
 		}
 		if eval[bool](b, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
 			return
@@ -53,7 +55,7 @@ func (b tab) tabTo(selector string) {
 }
 
 // byKeys goes through the page with the Tab key. It checks that every control gets the focus, in
-// document order, and shows a visible outline.
+// document order, and then has a visible outline.
 func (b tab) byKeys(page string) {
 	b.Helper()
 	// Automatic focus is set once the page is drawn, so wait for two frames.
@@ -86,7 +88,7 @@ func (b tab) byKeys(page string) {
 		}
 	}
 
-	first := 0 // Tab starts at the control that last had the focus
+	first := 0 // Tab starts wherever the focus was last
 	if len(got) > 0 {
 		first = slices.Index(got, slices.Min(got))
 	}
@@ -133,8 +135,8 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// TestKeyboardTask creates an API key with only the keyboard: from the first Tab on the home page,
-// past the menus, to the secret. Then it signs out.
+// TestKeyboardTask creates an API key with only the keyboard, from the first Tab on the home page
+// to the page with the secret, and then signs out. On the way, it closes the palette and a menu.
 func TestKeyboardTask(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -195,8 +197,8 @@ func TestKeyboardTask(t *testing.T) {
 	b.arrive("/dashboard/login")
 }
 
-// TestWithoutScripts adds a subscriber, creates a key, and changes the subscriber's profile, in a
-// browser that runs no scripts.
+// TestWithoutScripts uses a browser that runs no scripts. It adds a subscriber, creates a key, and
+// changes the subscriber's profile.
 func TestWithoutScripts(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/inbox"
 )
 
-// letter waits for the n-th email with a link to an address and returns that link.
-func letter(t *testing.T, in *inbox.Server, to string, n int) string {
+// waitLink waits for the n-th email to an address that contains a link, and returns that link.
+func waitLink(t *testing.T, in *inbox.Server, to string, n int) string {
 	t.Helper()
 	var links []string
 	harness.Eventually(t, patience, fmt.Sprintf("email %d to %s", n, to), func() error {
@@ -31,8 +31,8 @@ func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 }
 
 // TestMailsInChromium shows that people can follow the links in emails, which are sent over TLS
-// with a password. A person who forgot a password sets a new one, an invited person sets the first
-// one, and a new person confirms the address of the account.
+// with a password. One person has forgotten the password and sets a new one. An invited person sets
+// a first password. A third person registers and confirms the email address.
 func TestMailsInChromium(t *testing.T) {
 	harness.OneBackend(t)
 	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
@@ -66,7 +66,7 @@ func TestMailsInChromium(t *testing.T) {
 	b.typeInto("username", strings.ToUpper(sub.Email))
 	b.click("forgot-submit")
 	there("mail-sent")
-	b.do(goTo(letter(t, in, sub.Email, 1)))
+	b.do(goTo(waitLink(t, in, sub.Email, 1)))
 
 	old := sub.Password
 	sub.Password = "a loom of their own"
@@ -84,7 +84,7 @@ func TestMailsInChromium(t *testing.T) {
 	// An invited person sets a password.
 	grace := harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}
 	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", grace.Email, "--inviter", "Ada Lovelace")
-	b.do(goTo(letter(t, in, grace.Email, 1)))
+	b.do(goTo(waitLink(t, in, grace.Email, 1)))
 	b.typeInto("new-password", grace.Password)
 	b.picture("mail-invitation")
 	b.click("password-submit")
@@ -105,7 +105,7 @@ func TestMailsInChromium(t *testing.T) {
 	b.picture("mail-register")
 	b.click("register-submit")
 	there("mail-sent")
-	b.do(goTo(letter(t, in, alan.Email, 1)))
+	b.do(goTo(waitLink(t, in, alan.Email, 1)))
 	b.picture("mail-welcome")
 	b.click("confirm-submit")
 	there("account-page")
@@ -113,11 +113,12 @@ func TestMailsInChromium(t *testing.T) {
 
 	for _, m := range in.Mails() {
 		if !m.Secure || m.User != inbox.User || strings.Contains(m.Raw, sub.Password) {
-			t.Errorf("the email %q was sent without TLS (%v), by %q, or contains a password", m.Subject,
+			t.Errorf("the email %q was sent without TLS (%v), by the user %q, or with a password in it",
+				m.Subject,
 				!m.Secure, m.User)
 		}
 	}
 	if got := len(in.To(alan.Email)); got != 1 {
-		t.Errorf("a person who registers gets %d emails, want one", got)
+		t.Errorf("a person who registered got %d emails, want 1", got)
 	}
 }

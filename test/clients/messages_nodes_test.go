@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestMessagesBetweenNodes shows a chat in a room between three subscribers at two nodes. Ada uses
-// the stock SDK 3.29.0, bob the stock SDK 4.0 and cyd our SDK. Each receives the others' messages
-// live. After a restart of a node, each reads the whole history.
+// TestMessagesBetweenNodes shows that three subscribers at two nodes can chat in a room. Ada uses
+// the stock SDK 3.29.0, bob uses the stock SDK 4.0, and cyd uses our SDK. Each receives the others'
+// messages live. After a restart of a node, each can read the whole history.
 func TestMessagesBetweenNodes(t *testing.T) {
 	if servers.BackendName(t) == "sqlite" {
 		t.Skip("nodes cannot share files")
@@ -34,7 +34,7 @@ func TestMessagesBetweenNodes(t *testing.T) {
 	stock.do("hear()", nil)
 	n.Prefer(1)
 	four.enterChat(visitor{p, bob}.token(t), room)
-	ours := stock.beside(n.Each[1].HTTP, visitor{p, cyd}.token(t))
+	ours := stock.openOurs(n.Each[1].HTTP, visitor{p, cyd}.token(t))
 	ours.do(fmt.Sprintf("ours.messages.join(%q)", room), nil)
 	wantSockets(t, n, 1, 2)
 
@@ -75,7 +75,7 @@ func TestMessagesBetweenNodes(t *testing.T) {
 	four.wantTexts(append(want, "aside")...)
 }
 
-// wantSockets waits until each node has as many authenticated sockets as want says.
+// wantSockets waits until node i has want[i] authenticated sockets, for each i.
 func wantSockets(t *testing.T, n *harness.Nodes, want ...int) {
 	t.Helper()
 	harness.Eventually(t, patience, "the sockets", func() error {
@@ -98,21 +98,22 @@ func (s sdk) wantHistory(promise string, texts ...string) {
 		got = append(got, m.Text)
 	}
 	if !slices.Equal(got, texts) {
-		s.Errorf("%s has %q, want %q", s.version, got, texts)
+		s.Errorf("with SDK %s, the history is %q, want %q", s.version, got, texts)
 	}
 }
 
-// enterChat opens the messages of an address with version 4 of the SDK.
+// enterChat opens the messages of an address in version 4 of the stock SDK.
 func (s sdk) enterChat(token, address string) {
 	s.Helper()
 	s.eval(s.T, fmt.Sprintf("begin(%q)", token), new(int))
-	s.await("!client.isConnected || !client.isRegistered")
+	s.awaitFalse("!client.isConnected || !client.isRegistered")
 	s.do(fmt.Sprintf("address(%q)", address), nil)
 }
 
-// wantTexts waits until the open list of version 4 of the SDK has these messages, in any order.
+// wantTexts waits until the list of messages in version 4 of the stock SDK contains these messages,
+// in any order.
 func (s sdk) wantTexts(all ...string) {
 	s.Helper()
 	sorted := slices.Sorted(slices.Values(all))
-	s.await(fmt.Sprintf("texts() !== %q", strings.Join(sorted, "|")))
+	s.awaitFalse(fmt.Sprintf("texts() !== %q", strings.Join(sorted, "|")))
 }

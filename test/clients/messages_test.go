@@ -16,8 +16,9 @@ type chatMessage struct {
 	UserName       string `json:"user_name"`
 }
 
-// TestMessages shows that each version of the stock SDK that has conversations can exchange messages
-// with our SDK. After a restart of the server, both SDKs can read the history.
+// TestMessages shows that each version of the stock SDK that has conversations can exchange
+// messages with our SDK. Both SDKs can read the history after the server has been killed and
+// started again.
 func TestMessages(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -29,7 +30,7 @@ func TestMessages(t *testing.T) {
 			stock := inChromium(t, s, version)
 			stock.open(visitor{p, ada}.token(t))
 			stock.do("hear()", nil)
-			ours := stock.beside(s.Issuer(), visitor{p, bob}.token(t))
+			ours := stock.openOurs(s.Issuer(), visitor{p, bob}.token(t))
 			send := func(text string) {
 				t.Helper()
 				call := "client.conversation.sendMessage({ addressId: %q, text: %q })"
@@ -63,7 +64,7 @@ func TestMessages(t *testing.T) {
 			wantHistory(ours, adaAddress, fmt.Sprintf("ours.messages.list(%q, 5).all()", adaAddress))
 
 			send("back")
-			ours.wantHeard("back") // our SDK has connected again
+			ours.wantHeard("back") // our SDK must have connected again
 		})
 	}
 }
@@ -89,8 +90,9 @@ func wantHistory(s sdk, conversation, promise string) {
 	}
 }
 
-// beside returns our SDK, which the same page loads from the server and opens with a token.
-func (s sdk) beside(issuer, token string) sdk {
+// openOurs makes the page load our SDK from the server and open it with a token. It returns this
+// SDK.
+func (s sdk) openOurs(issuer, token string) sdk {
 	s.Helper()
 	s.do(fmt.Sprintf("openOurs(%q, %q)", strings.TrimSuffix(issuer, "/"), token), nil)
 	ours := s
@@ -98,12 +100,12 @@ func (s sdk) beside(issuer, token string) sdk {
 	return ours
 }
 
-// wantHeard waits until the last messages that the SDK's listener received have the given texts.
+// wantHeard waits until the newest messages that the SDK's listener received have the given texts.
 func (s sdk) wantHeard(texts ...string) {
 	s.Helper()
 	list := "heard"
 	if s.version == "ours" {
 		list = "oursHeard"
 	}
-	s.await(fmt.Sprintf("!%s.join('|').endsWith(%q)", list, strings.Join(texts, "|")))
+	s.awaitFalse(fmt.Sprintf("!%s.join('|').endsWith(%q)", list, strings.Join(texts, "|")))
 }

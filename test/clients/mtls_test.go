@@ -29,7 +29,7 @@ type certificate struct {
 	key  *ecdsa.PrivateKey
 }
 
-// newCertificate returns a certificate for a name. The issuer signs it. If issuer is nil, it is
+// newCertificate returns a certificate for a name. It is signed by issuer or, if issuer is nil,
 // self-signed.
 func newCertificate(t *testing.T, name string, issuer *certificate) certificate {
 	t.Helper()
@@ -77,7 +77,7 @@ func (c certificate) private(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// writeFile writes text to a file, and returns its name.
+// writeFile writes text to a new file, and returns the file's name.
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
@@ -98,8 +98,8 @@ func keySetOf(t *testing.T, c certificate) string {
 	return writeFile(t, string(set))
 }
 
-// TestMTLS shows that openid-client completes FAPI 2.0 with a certificate of an authority and with a
-// self-signed one, and that the APIs check the certificates.
+// TestMTLS shows that openid-client completes FAPI 2.0 with a certificate from an authority and
+// with a self-signed certificate, and that the APIs check the certificates.
 func TestMTLS(t *testing.T) {
 	harness.OneBackend(t)
 	authority := newCertificate(t, "Authority", nil)
@@ -154,7 +154,7 @@ func TestCertificateHeader(t *testing.T) {
 		status, body := postWith(t, s.HTTP+"/oauth/token", header,
 			url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ID}})
 		if status != want {
-			t.Fatalf("a token: %d %s, want %d", status, body, want)
+			t.Fatalf("requesting a token returned %d %s, want %d", status, body, want)
 		}
 		if status != http.StatusOK {
 			continue
@@ -180,7 +180,7 @@ func TestCertificateHeader(t *testing.T) {
 	}
 }
 
-// postWith posts a form with the header of a proxy.
+// postWith posts a form with a client certificate in a proxy's header.
 func postWith(t *testing.T, address, certificate string, form url.Values) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, address, strings.NewReader(form.Encode()))

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// outcome is the state of the app after it handled the address of its page.
+// An outcome is the state of the app after it has handled the address of its page.
 type outcome struct {
 	User *struct {
 		AccessToken  string `json:"access_token"`
@@ -30,8 +30,8 @@ type outcome struct {
 	State string `json:"state"`
 }
 
-// app serves the page in page/ at its own origin, as a client of p with the given flags. It returns
-// the origin.
+// app serves the app in page/ at an origin of its own, as a client of p with the given flags. It
+// returns the origin.
 func app(t *testing.T, p *harness.Project, flags ...string) string {
 	t.Helper()
 	needNode(t)
@@ -65,8 +65,8 @@ func app(t *testing.T, p *harness.Project, flags ...string) string {
 	return origin
 }
 
-// serveBeside serves on a different port of the issuer's host, and returns the origin. Like
-// app.example.com and id.example.com, the two origins differ but belong to the same site.
+// serveBeside serves on a different port of the issuer's host, and returns the origin. Like those
+// of app.example.com and id.example.com, the two origins differ but belong to the same site.
 func serveBeside(t *testing.T, issuer string, h http.Handler) string {
 	t.Helper()
 	u, err := url.Parse(issuer)
@@ -125,8 +125,8 @@ func (b tab) signIn(origin, email, secret string) {
 	}
 }
 
-// TestOIDCClientTS shows that a browser app with oidc-client-ts can sign in, renew its tokens by
-// refresh token and in a frame, sign in silently and sign out.
+// TestOIDCClientTS shows that a browser app with oidc-client-ts can sign in, renew its tokens (with
+// a refresh token or in a frame), sign in silently and sign out.
 func TestOIDCClientTS(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -190,8 +190,8 @@ func TestOIDCClientTSDPoP(t *testing.T) {
 	p.Get(t, "/subscriber/info", harness.Bearer(renewed.User.AccessToken)).Want(t, 401)
 }
 
-// TestOIDCClientTSPushed shows that a browser app with oidc-client-ts can also push its
-// authorization request from another origin. A request that was not pushed is refused.
+// TestOIDCClientTSPushed shows that a browser app with oidc-client-ts can push its authorization
+// request from another origin, and that a request that was not pushed is refused.
 func TestOIDCClientTSPushed(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -226,12 +226,12 @@ func TestOIDCClientTSLogout(t *testing.T) {
 	b.leave("manager.signinRedirect()")
 	b.signIn(origin, sub.Email, sub.Password)
 	if o := b.arrived(origin); o.User == nil {
-		t.Fatalf("after the login the app has %+v, want a user", o)
+		t.Fatalf("after the login, the app has %+v, want a user", o)
 	}
 
 	b.until("the session iframe to say that nothing has changed", "session.said.includes('unchanged')")
 	if eval[bool](b, "session.signedOut") {
-		t.Error("the app learned of a logout before the logout")
+		t.Error("before the logout, the app was told of a logout")
 	}
 	if reports := eval[[]string](b, "session.said"); slices.Contains(reports, "changed") {
 		t.Errorf("before the logout, the session iframe reported %q, want no \"changed\"", reports)
@@ -286,10 +286,10 @@ func (b tab) wantSignOut(p *harness.Project, origin string) {
 	b.leave("(delete window.outcome, signOut())")
 	o := b.arrived(origin)
 	if o.State != "bye" {
-		b.Errorf("after the logout the app has the state %q, want bye", o.State)
+		b.Errorf("after the logout, the app has the state %q, want bye", o.State)
 	}
 	if o.User != nil {
-		b.Errorf("after the logout the app has the user %+v, want none", o.User)
+		b.Errorf("after the logout, the app has the user %+v, want none", o.User)
 	}
 
 	b.leave("(delete window.outcome, manager.signinRedirect({ prompt: 'none' }))")

@@ -60,7 +60,8 @@ func TestPushedRequests(t *testing.T) {
 	}, func(url string) string { return c.Redirect + "?" + b.SignIn(t, url, sub).Encode() })
 }
 
-// TestDPoP shows that openid-client can bind tokens of each format to its key.
+// TestDPoP shows that openid-client can bind fabric tokens to its key, as a public client and as a
+// confidential one.
 func TestDPoP(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// presence sets whether the authenticator responds, as if a person touched it.
-func (b tab) presence(key webauthn.AuthenticatorID, there bool) {
+// setPresence sets whether the authenticator responds, as if a person touched it.
+func (b tab) setPresence(key webauthn.AuthenticatorID, there bool) {
 	b.Helper()
 	_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation,
 		webauthn.SetAutomaticPresenceSimulationParams{AuthenticatorID: key, Enabled: there})
@@ -21,8 +21,8 @@ func (b tab) presence(key webauthn.AuthenticatorID, there bool) {
 }
 
 // TestPasskeyOfOperatorInChromium shows that an operator who needs a second factor can add a
-// passkey. The operator signs in with the passkey, both in the email field and after the password.
-// The operator also confirms a sensitive step with it.
+// passkey, sign in with it (in the email field or after the password), and confirm a sensitive step
+// with it.
 func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})
@@ -30,7 +30,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	home := "/dashboard/projects/" + p.ID
 	const password = "a loom of one's own"
 	b := ownTab(t)
-	key := b.authenticator()
+	key := b.addAuthenticator()
 
 	// A new operator chooses a password, and must then add a factor.
 	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
@@ -47,28 +47,28 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 
 	// The sign-in page requests a passkey as soon as it is open. This request must not be open when
 	// the authenticator starts to respond, so leave the page first.
-	b.presence(key, false)
+	b.setPresence(key, false)
 	b.signOut()
 	b.do(goTo("about:blank"))
 
 	// The browser offers the passkey in the email field, and the authenticator accepts immediately.
-	b.presence(key, true)
+	b.setPresence(key, true)
 	b.do(goTo(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
 	b.until("the passkey", "document.body.innerText.includes('Laptop')")
 	b.picture("operator-account")
 
 	// Without an answer in the email field, the passkey confirms the password.
-	b.presence(key, false)
+	b.setPresence(key, false)
 	b.signOut()
 	b.picture("operator-login")
 	b.fill("login-submit", "username", "ann@example.com", "password", password)
 	b.arrive("/dashboard/factor")
 	b.picture("operator-factor")
-	b.presence(key, true)
+	b.setPresence(key, true)
 	b.click("passkey-submit")
 	b.arrive(home)
 
-	// It also confirms a sensitive step.
+	// The passkey also confirms a sensitive step.
 	b.do(goTo(s.PublicURL + "/dashboard/confirm?next=/dashboard/account"))
 	b.picture("operator-confirm")
 	b.click("passkey-submit")

@@ -29,8 +29,8 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// TestPackage shows that the packed SDK contains the files that its README lists. The SDK can be
-// installed and used as a module and as CommonJS.
+// TestPackage shows that the packed SDK contains exactly the files that its README lists, and that
+// the package can be installed and used as a module and as CommonJS.
 func TestPackage(t *testing.T) {
 	harness.OneBackend(t)
 	needNode(t)
@@ -96,7 +96,7 @@ func TestPackage(t *testing.T) {
 		"commonjs": `console.log(Object.keys(require("@selvage/browser")).sort().join(" "))`,
 	} {
 		if got := strings.TrimSpace(run(t, app, "node", "--input-type="+kind, "-e", script)); got != want {
-			t.Errorf("as %s the package exports %s, want %s", kind, got, want)
+			t.Errorf("imported as %s, the package exports %s, want %s", kind, got, want)
 		}
 	}
 }

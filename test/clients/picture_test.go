@@ -34,6 +34,7 @@ func TestPicture(t *testing.T) {
 	sub, b := demoLogin(t, s), ownTab(t)
 	whole := image.NewRGBA(image.Rect(0, 0, 2*pictureWide+3*pictureGap, 2*pictureHigh+3*pictureGap))
 
+	// take puts a screenshot of the tab into the picture, with a gray border.
 	take := func(column, row int, theme string) {
 		b.look(pictureWide, pictureHigh, theme)
 		shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())

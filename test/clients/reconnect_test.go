@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestSignalWireReconnects shows what an online SDK does after the server is stopped or killed and
-// restarted. It reconnects without help and is online again.
+// TestSignalWireReconnects shows that an online SDK reconnects by itself, and is online again,
+// after the server has been stopped or killed and then restarted.
 func TestSignalWireReconnects(t *testing.T) {
 	harness.NotStorage(t)
 	for where, load := range map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium,
@@ -48,7 +48,7 @@ func TestSignalWireReconnects(t *testing.T) {
 	}
 }
 
-// TestSignalWireBeta shows which parts work with the SDK's next version, which has a different
+// TestSignalWireBeta shows which parts of the SDK's next version work. That version has a different
 // interface. docs/divergences.md also lists these parts.
 func TestSignalWireBeta(t *testing.T) {
 	harness.NotStorage(t)
@@ -58,7 +58,7 @@ func TestSignalWireBeta(t *testing.T) {
 	s := inChromium(t, server, "4.0.0-beta.12")
 	token := v.token(t)
 	s.eval(t, fmt.Sprintf("begin(%q)", token), new(int))
-	s.await("!client.isConnected || !client.isRegistered")
+	s.awaitFalse("!client.isConnected || !client.isRegistered")
 	v.wantOnline(t, true)
 
 	var email string
@@ -76,12 +76,12 @@ func TestSignalWireBeta(t *testing.T) {
 		t.Errorf("the errors so far are %q, want none", errs)
 	}
 	v.Command(t, token, "token", "revoke")
-	s.await("!events.length")
+	s.awaitFalse("!events.length")
 	v.wantOnline(t, false)
 }
 
-// await waits until a JavaScript expression is false.
-func (s sdk) await(expression string) {
+// awaitFalse waits until a JavaScript expression becomes false.
+func (s sdk) awaitFalse(expression string) {
 	s.Helper()
 	harness.Eventually(s, patience, expression+" to become false", func() error {
 		var still bool

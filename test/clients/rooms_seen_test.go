@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// operatorBeside signs the first operator in, in another tab. It returns the tab and the path of
-// the project's home page.
+// operatorBeside opens another tab, and signs the first operator in there. It returns the tab and
+// the path of the project's home page.
 func operatorBeside(alice *phone) (b tab, home string) {
 	p := alice.project
 	b = alice.window.beside()
@@ -42,7 +42,7 @@ func TestRoomSeen(t *testing.T) {
 		harness.Eventually(t, patience, "the button to "+change, func() error {
 			b.do(goTo(p.PublicURL + at))
 			if !eval[bool](b, "Boolean("+button+")") {
-				return errors.New("the page does not have it")
+				return errors.New("the page has no such button")
 			}
 			return nil
 		})

@@ -13,8 +13,8 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// createRoom creates a room with a name and further settings, and returns the address and the ID of
-// the room.
+// createRoom creates a room with a name and additional settings, and returns the room's address and
+// ID.
 func createRoom(t *testing.T, p *harness.Project, name string, settings map[string]any) (address, id string) {
 	t.Helper()
 	members := map[string]any{"name": name, "tone_on_entry_and_exit": false}
@@ -24,7 +24,7 @@ func createRoom(t *testing.T, p *harness.Project, name string, settings map[stri
 }
 
 // TestRoomTimes shows that nobody can join a room outside the times in its settings, and that a
-// member is removed when the settings say so.
+// member is removed after the time in the settings.
 func TestRoomTimes(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Shared(t)
@@ -65,8 +65,7 @@ func TestRoomTimes(t *testing.T) {
 	}
 }
 
-// TestRoomGuests shows that a guest cannot act on other members or on the room, whichever command
-// the guest's client sends.
+// TestRoomGuests shows that no command of a guest's client can act on other members or on the room.
 func TestRoomGuests(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Shared(t)
@@ -90,7 +89,8 @@ func TestRoomGuests(t *testing.T) {
 			params := map[string]any{"target": target, "channels": []string{"audio"}, "volume": 10}
 			err := guest.TryCommand(method, params)
 			if err == nil || !strings.Contains(err.Error(), "moderator") {
-				t.Errorf("%s by a guest for %s returned %v, want an error about moderators", method, member, err)
+				t.Errorf("%s for the member %s, by a guest, returned %v, want an error about moderators",
+					method, member, err)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func TestRoomGuests(t *testing.T) {
 	}
 }
 
-// TestRoomSound shows that the members of a room hear each other, unless the speaker is muted or has
+// TestRoomSound shows that the members of a room hear a speaker, unless the speaker is muted or has
 // left.
 func TestRoomSound(t *testing.T) {
 	harness.OneBackend(t)
@@ -119,7 +119,7 @@ func TestRoomSound(t *testing.T) {
 	speaker.Speak(440)
 	moderator.WaitSound(true)
 	listener.WaitSound(true)
-	speaker.WaitSound(false) // the speaker does not hear itself
+	speaker.WaitSound(false) // the speaker does not hear its own sound
 
 	speakersAudio := map[string]any{
 		"channels": []string{"audio"},
@@ -136,7 +136,8 @@ func TestRoomSound(t *testing.T) {
 }
 
 // TestMovedCall shows that a backend can move a recorded call into a room and out again. In the
-// room, the call is one member, and both sides hear the other members. The call has one recording.
+// room, the call is a single member, and both its sides hear the other members. The call has only
+// one recording.
 func TestMovedCall(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "ffmpeg")

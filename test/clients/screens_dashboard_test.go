@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestScreensOfDashboard shows that the pages of the dashboard pass the checks of screens. In
-// German, they pass the checks whose results a translation can change.
+// TestScreensOfDashboard shows that the pages of the dashboard pass the checks of screens. For
+// German, only the checks run whose results a translation can change.
 func TestScreensOfDashboard(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	}
 
 	s.prefer("en")
-	s.open("dashboard-styles", p.PublicURL+"/dashboard/_styles") // only in English
+	s.open("dashboard-styles", p.PublicURL+"/dashboard/_styles") // this page exists only in English
 	s.open("dashboard-styles-pages", p.PublicURL+"/dashboard/_styles?of=pages")
 
 	s.do(goTo(p.PublicURL + home + "/keys/new"))

@@ -22,15 +22,15 @@ func (d *drawer) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
-// letters lists all kinds of email that people receive.
-var letters = []mail.Kind{
+// kinds lists all kinds of email.
+var kinds = []mail.Kind{
 	mail.Reset, mail.Verify, mail.Invitation, mail.ChangeAddress, mail.AddressChanged, mail.AddressTaken,
 	mail.Registration, mail.Registered,
 	mail.PasswordChanged, mail.PasswordSet, mail.FactorChanged, mail.NewDevice, mail.Test,
 	mail.OperatorDevice, mail.OperatorFactor, mail.OperatorPassword, mail.OperatorLink, mail.OperatorAdded,
 }
 
-// withLinks maps the kinds of email with a link to the link's path.
+// withLinks maps each kind of email that contains a link to the path of the link.
 var withLinks = map[mail.Kind]string{
 	mail.Reset:         "reset",
 	mail.Verify:        "verify",
@@ -39,8 +39,8 @@ var withLinks = map[mail.Kind]string{
 	mail.Registration:  "welcome",
 }
 
-// TestScreensOfMails shows that every kind of email passes the checks of screens when shown as
-// HTML. If SELVAGE_TEST_MAILS names a folder, screenshots are saved there.
+// TestScreensOfMails shows every kind of email as HTML, and checks it like a screen. If
+// SELVAGE_TEST_MAILS names a directory, screenshots are saved there.
 func TestScreensOfMails(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestScreensOfMails(t *testing.T) {
 		"name":    "Phone",
 	}
 
-	for _, kind := range letters {
+	for _, kind := range kinds {
 		draft := mail.Draft{
 			Kind:  kind,
 			To:    "ada@example.com",

@@ -37,8 +37,8 @@ func logoFile(t *testing.T) string {
 	return name
 }
 
-// TestScreensOfRegistration shows that the pages of registration and of changing the address pass
-// the checks of screens in a project's own colors, and that the login pages pass them in German.
+// TestScreensOfRegistration shows that the pages for registering and for changing the email address
+// pass the checks of screens in a project's own colors. The login pages pass them in German.
 func TestScreensOfRegistration(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

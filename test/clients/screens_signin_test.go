@@ -22,9 +22,8 @@ func (s *screens) forget() {
 	}
 }
 
-// mail waits until the newest email in the development mailbox is one with a link that mail has not
-// returned yet, opens it, and returns the link. Emails are sent in the background, so an older one
-// may be the newest for a while.
+// mail opens the newest email in the development mailbox, and returns its link. Emails are sent in
+// the background, so mail waits until the newest email has a link that mail has not returned yet.
 func (s *screens) mail(at *harness.Server) (link string) {
 	s.Helper()
 	harness.Eventually(s, patience, "an email with a link", func() error {
@@ -51,7 +50,7 @@ const (
 	longMail = "a.person.with.a.very.long.address.indeed.and.then.some@mail.of.a.very.long.host.name.example.com"
 )
 
-// TestScreensOfSignIn shows that every page of sign-in and account passes the checks of screens.
+// TestScreensOfSignIn checks every sign-in and account page as screens describes.
 func TestScreensOfSignIn(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -161,7 +160,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.do(goTo(account))
 	s.password(sub)
 	s.until("the account", "document.getElementById('account-page')")
-	key := s.authenticator()
+	key := s.addAuthenticator()
 	s.do(chromedp.Reload())
 	s.stop("account")
 	s.typeInto("current", "wrong")

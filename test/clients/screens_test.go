@@ -16,13 +16,13 @@ import (
 )
 
 // screens checks the pages that a tab shows. axe-core must find no violation in either theme, and
-// no page may be wider than a tablet or a phone. If SELVAGE_TEST_SCREENSHOTS names a folder,
-// screenshots are saved there.
+// each page must fit the width of a tablet and a phone. If SELVAGE_TEST_SCREENSHOTS names a
+// directory, screenshots are saved there.
 type screens struct {
 	tab
 	axe      string // script of axe-core
 	dir      string
-	lastLink string // the last link that mail returned
+	lastLink string // the link that mail returned last
 }
 
 func newScreens(t *testing.T) *screens {
@@ -54,7 +54,7 @@ func (s *screens) stop(name string) {
 	s.Helper()
 	s.until("the page "+name, "true")
 	if eval[bool](s.tab, "document.title.startsWith('Something went wrong')") {
-		s.Errorf("%s is an error on the server", name)
+		s.Errorf("%s is an error page", name)
 	}
 
 	for _, l := range looks {
@@ -64,8 +64,8 @@ func (s *screens) stop(name string) {
 		s.look(l.wide, l.high, l.theme)
 		switch l.name {
 		case "light":
-			// Missing regions matter little. Checking them takes axe-core as long as all other rules
-			// except contrast.
+			// The rule for regions matters little, and takes as long as all other rules except
+			// contrast.
 			s.audit(name, l.name, "{rules: {region: {enabled: false}}}")
 		case "dark":
 			s.audit(name, l.name, "{runOnly: ['color-contrast']}")
@@ -81,7 +81,7 @@ func (s *screens) stop(name string) {
 }
 
 // audit checks the page with axe-core and reports all violations. Emails, which are opened as data
-// URLs, need no landmark.
+// URLs, need no main landmark.
 func (s *screens) audit(name, look, options string) {
 	s.Helper()
 	if !eval[bool](s.tab, "typeof axe === 'object'") {
@@ -96,7 +96,7 @@ func (s *screens) audit(name, look, options string) {
 	}
 }
 
-// prefer makes the browser ask for pages in a language.
+// prefer makes the browser request pages in a language.
 func (s *screens) prefer(language string) {
 	s.Helper()
 	_, err := chromedp.Call(s.ctx, network.SetExtraHTTPHeaders,
@@ -106,7 +106,7 @@ func (s *screens) prefer(language string) {
 	}
 }
 
-// translated opens an address and checks what a translation can change: the language and the labels,
+// translated opens an address, and checks what a translation can change: the language, the labels,
 // and the width of the page on a phone.
 func (s *screens) translated(name, url, language string) {
 	s.Helper()
@@ -125,7 +125,7 @@ func (s *screens) translated(name, url, language string) {
 	}
 }
 
-// save saves a screenshot, if a folder is set.
+// save saves a screenshot if s.dir is set.
 func (s *screens) save(name string) {
 	s.Helper()
 	if s.dir == "" {
@@ -147,7 +147,7 @@ func (s *screens) open(name, url string) {
 	s.stop(name)
 }
 
-// next clicks a button, waits for the element with the id, and checks the page.
+// next clicks a button, waits for the element with this id, and checks the page.
 func (s *screens) next(name, button, id string) {
 	s.Helper()
 	s.click(button)
@@ -155,7 +155,7 @@ func (s *screens) next(name, button, id string) {
 	s.stop(name)
 }
 
-// index writes a page with all screenshots to the folder.
+// index writes a page with all screenshots to s.dir.
 func (s *screens) index() {
 	if s.dir == "" {
 		return

@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// An sdk is an unmodified version of the browser SDK, loaded in a page or in Node. Expressions
-// evaluated there may use the functions of page/sdk.js.
+// An sdk is an unmodified version of the stock browser SDK, loaded in a page or in Node.
+// Expressions that eval evaluates there may use the functions of page/sdk.js.
 type sdk struct {
 	*testing.T
 	version string
@@ -35,7 +35,7 @@ type outcomeOf struct {
 		Code          int
 		Name, Message string
 	} `json:"error"`
-	Hangs string `json:"hangs"` // situation in which the promise did not settle
+	Hangs string `json:"hangs"` // what the promise waited for if it did not settle
 }
 
 // try returns the outcome of a promise.
@@ -64,7 +64,7 @@ func (s sdk) do(promise string, value any) {
 func (o outcomeOf) String() string {
 	switch {
 	case o.Hangs != "":
-		return "it does not return: " + o.Hangs
+		return "the promise does not settle: " + o.Hangs
 	case o.Error != nil:
 		return fmt.Sprintf("%s %d: %s", o.Error.Name, o.Error.Code, o.Error.Message)
 	}
@@ -95,7 +95,7 @@ func (s sdk) wantEvent(name string) {
 			return
 		}
 	}
-	s.Errorf("the SDK reports %q, want %q", events, name)
+	s.Errorf("the SDK reported %q, want %q", events, name)
 }
 
 // inChromium loads a version of the SDK in a page, in a Chromium that trusts the server's
@@ -123,8 +123,7 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 	return app
 }
 
-// sdk returns a version of the SDK that a page loads. The caller must then open the page with
-// reload.
+// sdk returns a version of the SDK that a page loads. The caller must open the page with reload.
 func (b tab) sdk(version, page string) sdk {
 	return sdk{
 		T:       b.T,
@@ -165,10 +164,10 @@ func inNode(t *testing.T, s *harness.Server, version string) sdk {
 		timer := time.AfterFunc(chromiumDeadline, func() { _ = cmd.Process.Kill() })
 		t.Cleanup(func() {
 			timer.Stop()
-			_ = cmd.Process.Kill() // open sockets would keep it running
+			_ = cmd.Process.Kill() // open sockets would keep the script running
 			_ = cmd.Wait()
 			if t.Failed() {
-				t.Logf("the script printed: %s", faults.String())
+				t.Logf("the script printed to stderr: %s", faults.String())
 			}
 		})
 	}

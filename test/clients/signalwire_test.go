@@ -25,9 +25,9 @@ func (v visitor) token(t *testing.T) string {
 	return sat.Token
 }
 
-// brief requests a token that expires in two seconds, or later on a slow machine. The server does
-// not issue a token that would already have expired.
-func (v visitor) brief(t *testing.T) string {
+// briefToken requests a token that expires in two seconds, or later on a slow machine, because the
+// server does not issue a token that would already have expired.
+func (v visitor) briefToken(t *testing.T) string {
 	t.Helper()
 	for life := 2 * time.Second; ; life *= 2 {
 		a := v.Post(t, "/api/fabric/subscribers/tokens", v.Basic(),
@@ -59,8 +59,8 @@ func (v visitor) wantOnline(t *testing.T, want bool) {
 	})
 }
 
-// TestSignalWireJS shows that each version of the stock browser SDK works for the usual tasks of
-// apps.
+// TestSignalWireJS shows that each version of the stock browser SDK can do the usual tasks of an
+// app.
 func TestSignalWireJS(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)
@@ -115,12 +115,12 @@ func walkKinds(s sdk, v visitor) {
 		s.open(token)
 		var pages [][]string
 		if s.do("names({})", &pages); len(pages) != 1 || len(pages[0]) != 1 {
-			s.Errorf("%s: sees the addresses %v, want one", kind, pages)
+			s.Errorf("with the %s token, the SDK sees the addresses %v, want one", kind, pages)
 		}
 
 		if kind == "guest" { // the SDK tries ten times
 			if o := s.try("online()"); o.Error == nil || o.Error.Code != harness.CodeRefused {
-				s.Errorf("a guest that goes online: %s, want the error %d", o, harness.CodeRefused)
+				s.Errorf("going online as a guest returned %s, want the error %d", o, harness.CodeRefused)
 			}
 		}
 		s.do("client.disconnect()", nil)
@@ -158,7 +158,7 @@ func walkAddresses(s sdk, v visitor) {
 	var pages [][]string
 	if s.do("names({ pageSize: 3, sortBy: 'name', sortOrder: 'asc' })", &pages); len(pages) != 2 ||
 		len(pages[0]) != 3 || len(pages[1]) != 1 {
-		s.Fatalf("the pages of addresses are %v, want a page of three and one of one", pages)
+		s.Fatalf("the pages of addresses are %v, want a page of three addresses and a page of one", pages)
 	}
 	if s.version != "3.27.0" { // version 3.27.0 cannot sort or find by name
 		s.wantSorted(slices.Concat(pages...))
@@ -195,7 +195,7 @@ func (s sdk) wantSorted(ordered []string) {
 	s.do(fmt.Sprintf("client.address.getAddress({ id: %q })", first[2].ID), &byID)
 	s.do(fmt.Sprintf("client.address.getAddress({ name: %q })", first[2].Name), &byName)
 	if byID != first[2] || byName != first[2] {
-		s.Errorf("by its id the address is %+v, by its name %+v, want %+v", byID, byName, first[2])
+		s.Errorf("by its id, the address is %+v, and by its name %+v, want %+v", byID, byName, first[2])
 	}
 	s.wantError("client.address.getAddress({ name: 'nobody' })", "HttpError", 404)
 }
@@ -214,9 +214,9 @@ func walkOnline(s sdk, v visitor) {
 	v.wantOnline(s.T, false)
 }
 
-// walkRefused connects with invalid tokens.
+// walkRefused tries to connect with invalid tokens.
 func walkRefused(s sdk, v visitor) {
-	expired, revoked := v.brief(s.T), v.token(s.T)
+	expired, revoked := v.briefToken(s.T), v.token(s.T)
 	v.Command(s, revoked, "token", "revoke")
 	harness.Eventually(s, patience, "the token to expire", func() error {
 		return v.Get(s, "/subscriber/info", harness.Bearer(expired)).StatusIs(401)
@@ -279,7 +279,8 @@ func walkUpdateToken(s sdk, v visitor) {
 
 	var events []string
 	if s.eval(s.T, "events", &events); slices.Contains(events, "session.reconnecting") {
-		s.Errorf("after updateToken the old token is revoked, and the SDK reports %q", events)
+		s.Errorf("the SDK reports %q after the token that it replaced was revoked, want no reconnection",
+			events)
 	}
 	if s.version == "3.30.0" {
 		foreign := v.NewSAT(s, "someone else").Token
@@ -293,7 +294,7 @@ func walkDial(s sdk, v visitor) {
 	var cause string
 	s.do("causeOf('/private/nobody')", &cause)
 	if cause != "UNALLOCATED_NUMBER" {
-		s.Errorf("a call to nobody ends with %q, want UNALLOCATED_NUMBER", cause)
+		s.Errorf("a call to an unknown address ended with %q, want UNALLOCATED_NUMBER", cause)
 	}
 	s.do("client.disconnect()", nil)
 }

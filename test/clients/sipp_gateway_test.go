@@ -19,8 +19,7 @@ const (
 	carrierSecret = "secret-trunk" // the password of carrierUser
 )
 
-// gatewayServer starts a server that sends calls to gateways on this machine, without limits on
-// their number.
+// gatewayServer starts a server that sends any number of calls to gateways on this machine.
 func gatewayServer(t *testing.T) *harness.Server {
 	t.Helper()
 	return harness.StartConfig(t, harness.Config{
@@ -78,8 +77,8 @@ func assignNumber(t *testing.T, p *harness.Project, number, resource string) {
 }
 
 // TestSIPGateways uses sipp as a carrier that calls a browser and is called by it. In both
-// directions, each side hangs up at least once. The server recognizes one carrier by its address,
-// and the other carrier by the server's registration there.
+// directions, each side hangs up at least once. The server recognizes one carrier by its address.
+// With the other carrier, the server is registered.
 func TestSIPGateways(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
@@ -121,16 +120,16 @@ func TestSIPGateways(t *testing.T) {
 	}
 }
 
-// testIncoming calls the browser from the carrier three times. The carrier hangs up the first call,
-// the browser the others. The INVITE of the last call has no offer; the carrier answers the
-// server's offer. sipp sends back the audio that it receives.
+// testIncoming calls the browser from the carrier three times. The carrier hangs up the first call.
+// The browser hangs up the others. The INVITE of the last call has no offer, so the carrier answers
+// the server's offer. sipp sends back the audio that it receives.
 func testIncoming(carrier *sipPhone, browser *telephone.Phone, number string) {
 	carrier.t.Helper()
 	wait := carrier.run("carrier.xml", number)
 	call := browser.WaitRing()
 	call.Answer()
 	if cause := call.WaitEnded(); cause != "NORMAL_CLEARING" {
-		carrier.t.Errorf("the carrier's call ends with %s, want NORMAL_CLEARING", cause)
+		carrier.t.Errorf("the carrier's call ended with %s, want NORMAL_CLEARING", cause)
 	}
 	carrier.mustEnd(wait)
 
@@ -145,15 +144,15 @@ func testIncoming(carrier *sipPhone, browser *telephone.Phone, number string) {
 	}
 }
 
-// testOutgoing calls the carrier from the browser twice. The carrier hangs up the first call, the
-// browser the second.
+// testOutgoing calls the carrier from the browser twice. The carrier hangs up the first call. The
+// browser hangs up the second.
 func testOutgoing(carrier *sipPhone, browser *telephone.Phone) {
 	carrier.t.Helper()
 	wait := carrier.run("carrier-called.xml", "")
 	call := browser.Dial(calledNumber)
 	call.WaitAnswered()
 	if cause := call.WaitEnded(); cause != "NORMAL_CLEARING" {
-		carrier.t.Errorf("the call ends with %s when the carrier hangs up, want NORMAL_CLEARING", cause)
+		carrier.t.Errorf("the call that the carrier hung up ended with %s, want NORMAL_CLEARING", cause)
 	}
 	carrier.mustEnd(wait)
 
@@ -166,7 +165,7 @@ func testOutgoing(carrier *sipPhone, browser *telephone.Phone) {
 }
 
 // TestSIPManyCalls makes 20 phones call through a gateway, hold, resume and hang up: 40 calls, or
-// 1,000 with LONG=1. All succeed, and the server keeps none of them.
+// 1,000 with LONG=1. All calls succeed, and the server forgets each after its end.
 func TestSIPManyCalls(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
@@ -198,7 +197,7 @@ func TestSIPManyCalls(t *testing.T) {
 	waitMetric(t, s, "selvage_sip_dialogs", "0")
 }
 
-// waitMetric waits until a metric without labels has a value.
+// waitMetric waits until a metric without labels has this value.
 func waitMetric(t *testing.T, s *harness.Server, name, value string) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, name+" to be "+value, func() error {

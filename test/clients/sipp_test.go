@@ -13,7 +13,7 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// These are transports in the notation of sipp's option -t. Each uses one socket for all calls.
+// Transports as values of sipp's option -t. Both use one socket for all calls.
 const (
 	sippUDP = "u1"
 	sippTCP = "t1"
@@ -25,7 +25,7 @@ type sipPhone struct {
 	server               string
 	user, password, port string
 	transport            string
-	others               []*sipPhone // phones that make calls in turn with this one
+	others               []*sipPhone // phones that take turns with this one in making calls
 }
 
 // newSIPPhone creates SIP credentials for a subscriber and returns a phone that uses them.
@@ -36,7 +36,7 @@ func newSIPPhone(t *testing.T, s *harness.Server, p *harness.Project, subscriber
 	return newSIPP(t, s, user, "secret-"+user, transport)
 }
 
-// newSIPP returns a sipp that sends its messages to the server.
+// newSIPP returns a phone that sends its messages to the server.
 func newSIPP(t *testing.T, s *harness.Server, user, password, transport string) *sipPhone {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Data, "run.json"))
@@ -111,7 +111,7 @@ func (p *sipPhone) run(scenario, to string, more ...string) (wait func() error) 
 }
 
 // TestSIPPhones makes sipp register, ring, call, hold, cancel and hang up, over UDP and TCP. The
-// other side is a client of the relay, as browsers are.
+// other side is a client of the relay, like a browser.
 func TestSIPPhones(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
@@ -125,10 +125,10 @@ func TestSIPPhones(t *testing.T) {
 			browser := telephone.Connect(t, s, alice.Token, "").G711().Online()
 			desk.mustEnd(desk.run("register.xml", ""))
 			if transport == sippUDP { // over TCP, sipp closes its connection after it has registered
-				ringsAtPhone(desk, browser)
+				callPhone(desk, browser)
 			}
-			callsFromPhone(desk, browser)
-			joinsRoom(desk, browser, p)
+			callFromPhone(desk, browser)
+			joinRoom(desk, browser, p)
 
 			desk.password = "wrong"
 			desk.mustEnd(desk.run("refused.xml", ""))
@@ -144,8 +144,8 @@ func (p *sipPhone) mustEnd(wait func() error) {
 	}
 }
 
-// ringsAtPhone calls the phone from the browser. sipp sends back the audio that it receives.
-func ringsAtPhone(desk *sipPhone, browser *telephone.Phone) {
+// callPhone calls the phone from the browser. sipp sends back the audio that it receives.
+func callPhone(desk *sipPhone, browser *telephone.Phone) {
 	desk.t.Helper()
 	wait := desk.run("uas", "")
 	call := browser.Dial("/private/bob")
@@ -155,12 +155,12 @@ func ringsAtPhone(desk *sipPhone, browser *telephone.Phone) {
 	desk.mustEnd(wait)
 }
 
-// callsFromPhone calls the browser from the phone, in several ways.
-func callsFromPhone(desk *sipPhone, browser *telephone.Phone) {
+// callFromPhone calls the browser from the phone, in several ways.
+func callFromPhone(desk *sipPhone, browser *telephone.Phone) {
 	desk.t.Helper()
 	for _, tt := range []struct {
 		scenario string
-		hangUp   bool   // whether the browser hangs up
+		hangUp   bool   // the browser hangs up, not the phone
 		cause    string // cause that the browser gets
 	}{
 		{"call.xml", false, "NORMAL_CLEARING"}, {"call-ended.xml", true, ""},
@@ -181,14 +181,14 @@ func callsFromPhone(desk *sipPhone, browser *telephone.Phone) {
 			continue
 		}
 		if got := call.WaitEnded(); got != tt.cause {
-			desk.t.Errorf("%s ends with %s, want %s", tt.scenario, got, tt.cause)
+			desk.t.Errorf("%s ended the call with %s, want %s", tt.scenario, got, tt.cause)
 		}
 	}
 }
 
-// joinsRoom calls a room from the phone. sipp sends back the audio that it receives, so a member
-// who speaks hears itself through the phone.
-func joinsRoom(desk *sipPhone, browser *telephone.Phone, p *harness.Project) {
+// joinRoom calls a room from the phone. sipp sends back the audio that it receives, so members who
+// speak hear themselves through the phone.
+func joinRoom(desk *sipPhone, browser *telephone.Phone, p *harness.Project) {
 	desk.t.Helper()
 	address, _ := createRoom(desk.t, p, "hall", nil)
 	call := browser.Dial(address)

@@ -7,15 +7,15 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// A transferredCall is a call that a phone made and then transferred, so that the callee is
-// connected with somebody else. The callee is now the caller.
+// A transferredCall is a call between the two remaining sides after a phone has called one of them
+// and transferred the call to the other. The side that the phone called first is now the caller.
 type transferredCall struct {
 	server                   *harness.Server
 	callerToken, calleeToken string
 	caller, callee           *telephone.Call
 }
 
-// transfer makes sipp call alice and transfer her to carol.
+// transfer makes sipp call alice, and transfer the call to carol.
 func transfer(t *testing.T) transferredCall {
 	t.Helper()
 	harness.OneBackend(t)
@@ -39,24 +39,25 @@ func transfer(t *testing.T) transferredCall {
 	return c
 }
 
-// isGood fails the test unless both sides hear each other until the callee hangs up.
-func (c transferredCall) isGood(t *testing.T) {
+// wantGood fails the test unless both sides hear each other, and the call ends when the callee
+// hangs up.
+func (c transferredCall) wantGood(t *testing.T) {
 	t.Helper()
 	telephone.HearBoth(c.caller, c.callee)
 	c.callee.Hangup()
 	if cause := c.caller.WaitEnded(); cause != "NORMAL_CLEARING" {
-		t.Errorf("the transferred call ends with %s, want NORMAL_CLEARING", cause)
+		t.Errorf("the transferred call ended with %s, want NORMAL_CLEARING", cause)
 	}
 }
 
-// TestSIPPTransfers makes sipp call alice and transfer her to carol. Alice and carol then hear each
-// other.
+// TestSIPPTransfers makes sipp call alice, and transfer the call to carol. Alice and carol then
+// hear each other.
 func TestSIPPTransfers(t *testing.T) {
 	c := transfer(t)
-	c.isGood(t)
+	c.wantGood(t)
 }
 
-// TestTransferredCallOutlivesNode kills the server after the caller has transferred the call. Both
+// TestTransferredCallOutlivesNode kills the server after a phone has transferred a call. Both
 // remaining sides attach to the restarted server, and hear each other again.
 func TestTransferredCallOutlivesNode(t *testing.T) {
 	c := transfer(t)
@@ -67,5 +68,5 @@ func TestTransferredCallOutlivesNode(t *testing.T) {
 	c.callee = telephone.Connect(t, c.server, c.calleeToken, "").G711().Attach(c.callee)
 	c.caller.WaitAnswered()
 	c.callee.WaitAnswered()
-	c.isGood(t)
+	c.wantGood(t)
 }

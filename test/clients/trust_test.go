@@ -25,14 +25,14 @@ func newHome(t *testing.T) string {
 	return t.TempDir()
 }
 
-// plain returns an environment that contains little more than a home directory. It omits this
-// machine's certificate settings.
+// plain returns an environment with little more than a home directory, and without this machine's
+// certificate settings.
 func plain(home string) []string {
 	return []string{"HOME=" + home, "PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LANG=C.UTF-8"}
 }
 
-// ca runs a subcommand of selvage ca with a home directory. The arguments must name the stores in
-// that home. Otherwise, the command would change the machine's store if the test runs as root.
+// ca runs a subcommand of selvage ca with a home directory. The arguments must name stores in that
+// home, because the command would otherwise change the machine's store when the test runs as root.
 func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	t.Helper()
 	if !slices.Contains(args, "--store") || slices.Contains(args, "system") {
@@ -47,7 +47,7 @@ func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	return string(out)
 }
 
-// overHTTPS returns the server's HTTPS address under a name of its certificate.
+// overHTTPS returns the server's HTTPS address with a host from its certificate.
 func overHTTPS(t *testing.T, s *harness.Server, host string) string {
 	t.Helper()
 	u, err := url.Parse(s.HTTPS)
@@ -98,13 +98,13 @@ func TestChromiumTrust(t *testing.T) {
 		wantOpened(t, home, address)
 		wantOpened(t, home, overHTTPS(t, s, "127.0.0.1"))
 	})
-	t.Run("a home with the store that Chromium made", func(t *testing.T) {
+	t.Run("a home with a store that Chromium made", func(t *testing.T) {
 		home := newHome(t)
 		wantRefused(t, home, address)
 		ca(t, s, home, "install", "--store", "chromium")
 		ca(t, s, home, "install", "--store", "chromium") // a second time changes nothing
 		if _, err := os.Stat(filepath.Join(home, ".pki")); err == nil {
-			t.Error("a second store was created, which hides the one that Chromium has")
+			t.Error("the command created a second store, which hides Chromium's own")
 		}
 		wantOpened(t, home, address)
 		ca(t, s, home, "uninstall", "--store", "chromium")
@@ -112,8 +112,8 @@ func TestChromiumTrust(t *testing.T) {
 	})
 }
 
-// TestFirefoxTrust shows that every Firefox profile gets the certificate, and that it replaces an
-// older certificate with the same name.
+// TestFirefoxTrust shows that every Firefox profile gets the certificate, and that the certificate
+// replaces an older one with the same name.
 func TestFirefoxTrust(t *testing.T) {
 	harness.OneBackend(t)
 	home := newHome(t)
@@ -161,7 +161,7 @@ func subject(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	name, ok := s.CLI(t, "", "ca", "status")["subject"].(string)
 	if !ok {
-		t.Fatal("ca status prints no subject")
+		t.Fatal("ca status printed no subject")
 	}
 	return name
 }
@@ -175,8 +175,8 @@ func certutil(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// systemScript replaces the machine's certificate stores with temporary ones. It runs in a mount
-// namespace, as root or as a user that is mapped to root in the namespace.
+// systemScript replaces the machine's certificate stores with temporary ones, and checks whom curl
+// trusts. It runs in a mount namespace, as root or as a user that is mapped to root there.
 const systemScript = `
 set -eu
 mount --bind "$STORE/local" /usr/local/share/ca-certificates
@@ -268,8 +268,8 @@ fi
 `
 
 // TestSudoTrust shows that, without root, the command changes only the stores that it may change,
-// and prints the command to run as root. Under sudo, it installs into the browsers of the calling
-// account, and leaves no files owned by root there.
+// and prints the command to run as root. Under sudo, it changes the browser stores of the account
+// that called sudo, and leaves no files there that root owns.
 func TestSudoTrust(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "certutil", "setpriv", "unshare")
@@ -301,12 +301,12 @@ func TestSudoTrust(t *testing.T) {
 	}
 	foreign, err := exec.Command("find", owner, "!", "-uid", "54321").CombinedOutput()
 	if err != nil || len(foreign) > 0 {
-		t.Errorf("files of another account: %v\n%s", err, foreign)
+		t.Errorf("the home contains files of another account: %v\n%s", err, foreign)
 	}
 }
 
-// TestFirefoxPassword shows that a profile with a password is reported and left unchanged, and that
-// the command does not wait for the password.
+// TestFirefoxPassword shows that the command reports a profile with a password and leaves it
+// unchanged, without waiting for the password.
 func TestFirefoxPassword(t *testing.T) {
 	harness.OneBackend(t)
 	home, s := newHome(t), harness.Shared(t)
@@ -324,6 +324,6 @@ func TestFirefoxPassword(t *testing.T) {
 		t.Errorf("ca install = %v, want an error about the password\n%s", err, out)
 	}
 	if table := certutil(t, profile, "-L"); strings.Contains(table, subject(t, s)) {
-		t.Errorf("the profile contains a certificate that it does not trust:\n%s", table)
+		t.Errorf("the profile contains the certificate, want it unchanged:\n%s", table)
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// An upstream is another OpenID provider, with the steps of its pages.
+// An upstream is another OpenID provider. signIn takes the steps on its pages.
 type upstream struct {
 	issuer, clientID, secret string
 	signIn                   func(b tab, email string)
 }
 
-// nodeProvider starts node-oidc-provider. The server s is its client.
-func nodeProvider(t *testing.T, s *harness.Server) upstream {
+// startProvider starts node-oidc-provider, with the server s as its client.
+func startProvider(t *testing.T, s *harness.Server) upstream {
 	t.Helper()
 	needNode(t)
 	up := upstream{
@@ -70,14 +70,14 @@ func nodeProvider(t *testing.T, s *harness.Server) upstream {
 	return up
 }
 
-// TestUpstreamInChromium shows that people can sign in with node-oidc-provider in a browser. A
-// person without an account gets one. A person with an account links it first. Signing out also
+// TestUpstreamInChromium shows that people can sign in through node-oidc-provider in a browser. A
+// person without an account gets one. A person with an account must first link it. Signing out also
 // signs the person out at the provider.
 func TestUpstreamInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_EGRESS__ALLOW=127.0.0.1"}})
 	p := s.NewProject(t)
-	up := nodeProvider(t, s)
+	up := startProvider(t, s)
 	p.CLI(t, "", "project", "update", p.ID, "--registration", "open")
 	p.CLI(t, up.secret, "upstream", "create", "--project", p.ID, "--name", "Node ID", "--issuer", up.issuer,
 		"--client-id", up.clientID, "--client-secret-stdin", "--sign-up", "--logout")
@@ -87,7 +87,7 @@ func TestUpstreamInChromium(t *testing.T) {
 	b := newTab(t)
 	made := b.signInWith(up, origin, email, "")
 	if made.User == nil || made.User.Profile.Sub == "" {
-		t.Fatalf("after the login the app has %+v, want a user", made)
+		t.Fatalf("after the login, the app has %+v, want a user", made)
 	}
 	b.wantInfo(200, email)
 
@@ -95,35 +95,36 @@ func TestUpstreamInChromium(t *testing.T) {
 	b.until("the provider's logout page", "document.querySelector('button[name=logout]')")
 	b.do(chromedp.Click(chromedp.CSS("button[name=logout]")))
 	if o := b.arrived(origin); o.State != "bye" || o.User != nil {
-		t.Errorf("after the logout the app has %+v, want no user and the state bye", o)
+		t.Errorf("after the logout, the app has %+v, want no user and the state bye", o)
 	}
 	if again := b.signInWith(up, origin, email, ""); again.User == nil ||
 		again.User.Profile.Sub != made.User.Profile.Sub {
-		t.Errorf("the second login is %+v, want that of %s", again, made.User.Profile.Sub)
+		t.Errorf("after the second login, the app has %+v, want the subscriber %s", again,
+			made.User.Profile.Sub)
 	}
 
 	sub, other := p.NewSubscriber(t), newTab(t)
 	if linked := other.signInWith(up, origin, sub.Email, sub.Password); linked.User == nil ||
 		linked.User.Profile.Sub != sub.ID {
-		t.Errorf("after linking the app has %+v, want subscriber %s", linked, sub.ID)
+		t.Errorf("after linking, the app has %+v, want the subscriber %s", linked, sub.ID)
 	}
 }
 
-// signInWith signs in to the app with an account at the provider. If an account with the same email
-// exists, password is the password of that account, which is then linked.
+// signInWith signs in to the app with an account at the provider. If a subscriber with the same
+// email exists, password is the subscriber's password, and the two accounts are linked.
 func (b tab) signInWith(up upstream, origin, email, password string) outcome {
 	b.Helper()
 	b.do(goTo(origin))
 	b.arrived(origin)
 	b.leave("(delete window.outcome, manager.signinRedirect())")
-	b.until("the button of the provider", "document.querySelector('#upstream-0')")
+	b.until("the provider's button", "document.querySelector('#upstream-0')")
 	b.do(chromedp.Click(chromedp.CSS("#upstream-0")))
 	up.signIn(b, email)
 
 	if password != "" {
-		b.until("the login page of the account", "document.querySelector('#login-link')")
+		b.until("the login page of the subscriber", "document.querySelector('#login-link')")
 		b.do(write("#password", password), chromedp.Click(chromedp.CSS("#login-submit")))
-		b.until("the question of the link", "document.querySelector('#link-yes')")
+		b.until("the question whether to link the accounts", "document.querySelector('#link-yes')")
 		b.do(chromedp.Click(chromedp.CSS("#link-yes")))
 	}
 	b.until("an answer to the login", fmt.Sprintf(

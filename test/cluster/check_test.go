@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/history"
 )
 
-// end stops the clients, and checks the promises of the cluster. Nothing acknowledged is lost, no
-// code and no refresh token was used twice, and everything that was revoked stays revoked.
+// end stops the clients, and checks what the cluster promises: no acknowledged change is lost, no
+// code and no refresh token was used twice, and everything that was revoked is still revoked.
 func (l *load) end() {
 	l.t.Helper()
 	close(l.stop)
@@ -32,11 +32,11 @@ func (l *load) checkFaults() {
 	l.t.Helper()
 	for i, fault := range l.faults {
 		if i < 5 {
-			l.t.Errorf("an answer that is never acceptable: %s", fault)
+			l.t.Errorf("a client got an answer that is never acceptable: %s", fault)
 		}
 	}
 	if len(l.faults) > 5 {
-		l.t.Errorf("and %d more", len(l.faults)-5)
+		l.t.Errorf("%d more answers were unacceptable", len(l.faults)-5)
 	}
 }
 
@@ -63,13 +63,13 @@ func (l *load) checkLogins() {
 
 		if err := it.history.Check(history.Model{Lossy: true}); err != nil {
 			if wrong++; wrong <= 3 {
-				l.t.Errorf("a login: %v", err)
+				l.t.Errorf("the history of a login is impossible: %v", err)
 			}
 		}
 	}
 
 	if wrong > 3 {
-		l.t.Errorf("%d of %d logins were wrong", wrong, len(l.logins))
+		l.t.Errorf("the histories of %d of %d logins are impossible", wrong, len(l.logins))
 	}
 }
 
@@ -96,7 +96,7 @@ func (l *load) checkWrites() {
 	}
 }
 
-// checkRevoked uses the revoked tokens at every node.
+// checkRevoked checks that every node refuses the revoked tokens.
 func (l *load) checkRevoked() {
 	l.t.Helper()
 	if len(l.revoked) == 0 {

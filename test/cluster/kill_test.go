@@ -12,14 +12,14 @@ type loss struct {
 	kill    func()
 	replace func()        // starts the process again, or promotes its replica
 	without []kind        // operations that succeed before the process is replaced
-	within  time.Duration // time within which operations succeed again, checked only in a long run
-	long    bool          // whether the loss is tested only in a long run
+	within  time.Duration // longest time until operations succeed again, checked only in a long run
+	long    bool          // tested only in a long run
 }
 
 // every lists all kinds of operations.
 var every = []kind{logins, changes, uploads, downloads}
 
-// losses lists all processes of a cluster. PostgreSQL's primary is last because it is not started
+// losses lists the processes of a cluster. PostgreSQL's primary is last, because it is not started
 // again.
 func (c *Cluster) losses(t *testing.T) (all []loss) {
 	for i, node := range c.Each {
@@ -72,9 +72,9 @@ func (c *Cluster) losses(t *testing.T) (all []loss) {
 		})
 }
 
-// TestCluster restarts the nodes one by one, and then kills each kind of process of the cluster in
-// turn, or each process in a long run, all under load. No acknowledged change is lost, and nothing
-// is used twice.
+// TestCluster restarts the nodes one by one, and then kills processes of the cluster in turn: one
+// of each kind or, in a long run, all of them. The cluster is under load. No acknowledged change is
+// lost, and no code or token is used twice.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := Start(t)
@@ -96,17 +96,17 @@ func TestCluster(t *testing.T) {
 		it.replace()
 		l.works(every...)
 		within(t, "with a new "+it.what, time.Since(began), bound)
-		fallback(t, c.Nodes, "0")
+		waitFallback(t, c.Nodes, "0")
 	}
 	l.end()
 }
 
-// within fails the test in a long run, such as before a release, if a recovery took longer than
-// want. In other runs, other programs use the machine at the same time.
+// within fails the test if a recovery took longer than want. It does so only in a long run, such as
+// before a release, because other programs use the machine during other runs.
 func within(t *testing.T, what string, took, want time.Duration) {
 	t.Helper()
-	t.Logf("%s: it works after %v", what, took.Round(time.Millisecond))
+	t.Logf("%s, the cluster works after %v", what, took.Round(time.Millisecond))
 	if long() && took > want {
-		t.Errorf("%s: it works only after %v, want at most %v", what, took, want)
+		t.Errorf("%s, the cluster works only after %v, want at most %v", what, took, want)
 	}
 }

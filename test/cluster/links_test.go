@@ -14,10 +14,12 @@ import (
 
 // These are the disturbances of a link; see the toxics of github.com/Shopify/toxiproxy.
 const (
-	slow      = `{"type": "latency", "attributes": {"latency": 800, "jitter": 400}}`
-	cut       = `{"type": "reset_peer", "attributes": {"timeout": 0}}`
-	halfOpen  = `{"type": "timeout", "attributes": {"timeout": 0}}`      // bytes are lost, connections stay
-	truncated = `{"type": "limit_data", "attributes": {"bytes": 20000}}` // bytes of responses for each connection
+	slow = `{"type": "latency", "attributes": {"latency": 800, "jitter": 400}}`
+	cut  = `{"type": "reset_peer", "attributes": {"timeout": 0}}`
+	// Bytes are lost, but connections stay open.
+	halfOpen = `{"type": "timeout", "attributes": {"timeout": 0}}`
+	// Each connection ends after this many bytes of responses.
+	truncated = `{"type": "limit_data", "attributes": {"bytes": 20000}}`
 )
 
 // A disturbance is a fault of the network between nodes and one of their servers.
@@ -26,13 +28,14 @@ type disturbance struct {
 	of      *link
 	toxic   string
 	noticed func()
-	without []kind // operations that succeed during the disturbance
-	storm   bool   // whether many clients wait for its end
-	long    bool   // whether it is tested only in a long run
+	without []kind // operations that succeed during the disturbance, because they work without the server
+	storm   bool   // many clients wait for the end of the disturbance
+	long    bool   // tested only in a long run
 }
 
-// TestLinks makes the network between two nodes and their servers slow, cuts it, and loses bytes on
-// it. No acknowledged change is lost, and everything recovers without help.
+// TestLinks disturbs the network between two nodes and their servers: it makes the network slow,
+// cuts connections, and loses bytes. No acknowledged change is lost, and everything recovers by
+// itself.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	rows, postgres := via(t, servers.Postgres(t))
@@ -47,8 +50,8 @@ func TestLinks(t *testing.T) {
 	n.Balance(t)
 	l := newLoad(t, n)
 
-	onFallback := func() { fallback(t, n, "1") }
-	notReady := func() { unavailable(t, n) }
+	onFallback := func() { waitFallback(t, n, "1") }
+	notReady := func() { waitUnready(t, n) }
 	failing := func(k kind) func() { return func() { l.fails(k) } }
 	nothing := func() {}
 	for _, d := range []disturbance{
@@ -110,15 +113,15 @@ func TestLinks(t *testing.T) {
 			waiting.ends(t, began)
 			began = time.Now()
 		}
-		fallback(t, n, "0")
+		waitFallback(t, n, "0")
 		l.works(every...)
 		within(t, "after "+d.what, time.Since(began), 10*time.Second)
 	}
 	l.end()
 }
 
-// fallback waits until the nodes keep sessions in the database ("1") or in Redis ("0").
-func fallback(t *testing.T, n *harness.Nodes, want string) {
+// waitFallback waits until all nodes keep sessions in the database (want is "1") or in Redis ("0").
+func waitFallback(t *testing.T, n *harness.Nodes, want string) {
 	t.Helper()
 	for _, node := range n.Each {
 		harness.Eventually(t, patience, "selvage_session_fallback to be "+want, func() error {
@@ -131,11 +134,11 @@ func fallback(t *testing.T, n *harness.Nodes, want string) {
 	}
 }
 
-// unavailable waits until no node is ready.
-func unavailable(t *testing.T, n *harness.Nodes) {
+// waitUnready waits until no node is ready.
+func waitUnready(t *testing.T, n *harness.Nodes) {
 	t.Helper()
 	for _, node := range n.Each {
-		harness.Eventually(t, patience, "a node to notice", func() error {
+		harness.Eventually(t, patience, "a node to report that it is not ready", func() error {
 			a, err := node.TryURL("GET", node.Ops+"/readyz")
 			if err != nil {
 				return err
@@ -145,7 +148,7 @@ func unavailable(t *testing.T, n *harness.Nodes) {
 	}
 }
 
-// timeLogins signs in while Redis is slow. In a long run, the 99th percentile is bounded.
+// timeLogins measures logins while Redis is slow. In a long run, it checks their 99th percentile.
 func (l *load) timeLogins() {
 	l.t.Helper()
 	const bound = 1500 * time.Millisecond
@@ -176,6 +179,6 @@ func (l *load) timeLogins() {
 	p99 := times[n*99/100]
 	l.t.Logf("99 %% of the logins take at most %v", p99.Round(time.Millisecond))
 	if long() && p99 > bound {
-		l.t.Errorf("99 %% of the logins take up to %v, want at most %v", p99, bound)
+		l.t.Errorf("99 %% of the logins take at most %v, want at most %v", p99, bound)
 	}
 }

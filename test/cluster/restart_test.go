@@ -18,7 +18,7 @@ func (c *Cluster) restartNodes(t *testing.T) {
 		rate, turns = 500, 10
 	}
 
-	r := newRequests(t, c, rate)
+	r := startLoad(t, c, rate)
 	for range turns {
 		for _, node := range c.Each {
 			if err := node.Stop(t); err != nil {
@@ -34,9 +34,9 @@ func (c *Cluster) restartNodes(t *testing.T) {
 	r.end(t)
 }
 
-// A requests sends requests to a cluster at a steady rate, even while earlier requests are
+// A steadyLoad sends requests to a cluster at a steady rate, even while earlier requests are
 // unanswered.
-type requests struct {
+type steadyLoad struct {
 	stop chan struct{}
 	work sync.WaitGroup
 
@@ -45,14 +45,14 @@ type requests struct {
 	failed []error
 }
 
-func newRequests(t *testing.T, c *Cluster, rate int) *requests {
+func startLoad(t *testing.T, c *Cluster, rate int) *steadyLoad {
 	t.Helper()
 	p := c.NewProject(t)
 	client := p.NewClient(t, "web", "--first-party", "--access-token", "fabric")
 	tokens, b := client.SignIn(t, p.NewSubscriber(t), scope)
-	turns := []func() error{
-		func() error { return answered(c.Try("GET", "/subscriber/info", harness.Bearer(tokens.AccessToken))) },
-		func() error { return answered(c.Try("GET", "/api/fabric/resources", p.Basic())) },
+	kinds := []func() error{
+		func() error { return checkOK(c.Try("GET", "/subscriber/info", harness.Bearer(tokens.AccessToken))) },
+		func() error { return checkOK(c.Try("GET", "/api/fabric/resources", p.Basic())) },
 		func() error {
 			f := client.NewFlow(scope)
 			code, err := f.QuickCode(b.Cookies())
@@ -63,12 +63,12 @@ func newRequests(t *testing.T, c *Cluster, rate int) *requests {
 		},
 	}
 
-	r := &requests{stop: make(chan struct{})}
+	r := &steadyLoad{stop: make(chan struct{})}
 	r.work.Go(func() {
 		next := time.NewTicker(time.Second / time.Duration(rate))
 		defer next.Stop()
 		for n := 0; ; n++ {
-			r.work.Go(func() { r.record(turns[n%len(turns)]()) })
+			r.work.Go(func() { r.record(kinds[n%len(kinds)]()) })
 			select {
 			case <-r.stop:
 				return
@@ -79,15 +79,15 @@ func newRequests(t *testing.T, c *Cluster, rate int) *requests {
 	return r
 }
 
-// answered returns an error unless an answer has status 200.
-func answered(a harness.Answer, err error) error {
+// checkOK returns an error unless the answer has status 200.
+func checkOK(a harness.Answer, err error) error {
 	if err != nil {
 		return err
 	}
 	return a.StatusIs(http.StatusOK)
 }
 
-func (r *requests) record(err error) {
+func (r *steadyLoad) record(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.sent++; err != nil {
@@ -95,14 +95,14 @@ func (r *requests) record(err error) {
 	}
 }
 
-// end stops the requests, and fails the test if one has failed.
-func (r *requests) end(t *testing.T) {
+// end stops the load, and fails the test if a request failed.
+func (r *steadyLoad) end(t *testing.T) {
 	t.Helper()
 	close(r.stop)
 	r.work.Wait()
 	t.Logf("%d requests", r.sent)
 	if len(r.failed) > 0 {
-		t.Errorf("%d of %d requests failed, such as %v", len(r.failed), r.sent, r.failed[0])
+		t.Errorf("%d of %d requests failed, the first with: %v", len(r.failed), r.sent, r.failed[0])
 	}
 	if r.sent == 0 {
 		t.Error("no request was sent")

@@ -16,7 +16,7 @@ import (
 // Back-Channel Logout, section 2.4).
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// backchannelDiscovery checks the metadata of section 2.1: certification requires both members.
+// backchannelDiscovery checks the metadata of section 2.1. Certification requires both features.
 func backchannelDiscovery(m *module) {
 	_, doc := m.public()
 	m.wantEndpoints(doc, "end_session_endpoint")
@@ -52,7 +52,7 @@ func backchannelLogout(m *module) {
 	m.wantLoggedOut()
 }
 
-// receive serves a back-channel logout URI and returns it.
+// receive serves a back-channel logout URI, sends each request to posts, and returns the URI.
 func receive(m *module, posts chan<- *http.Request) string {
 	m.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +86,7 @@ func (m *module) wantLogoutToken(r request, login signedIn, post *http.Request) 
 	m.check(exp.After(time.Now()) && time.Until(exp) <= 2*time.Minute,
 		"exp = %v is in the past, or more than two minutes away", exp)
 	jti, _ := claims["jti"].(string)
-	m.check(jti != "", "jti = %v", claims["jti"])
+	m.check(jti != "", "jti = %v, want a string", claims["jti"])
 
 	events, _ := claims["events"].(map[string]any)
 	event, isObject := events[logoutEvent].(map[string]any)

@@ -67,8 +67,8 @@ type transfer struct {
 	object members // changed claims of the request object, in the plan Message Signing
 }
 
-// transfer returns a request of a bank. params are names and values of additional parameters. An empty
-// value removes a parameter.
+// transfer returns an authorization request of a bank. params are names and values of parameters to
+// add or replace. An empty value removes a parameter.
 func (m *module) transfer(b bank, params ...string) transfer {
 	f := b.NewFlow("openid")
 	if m.isSigned() {
@@ -111,7 +111,7 @@ func (r transfer) claims() members {
 	return changed(claims, r.object)
 }
 
-// push pushes the request. options replace or extend the usual options of the request.
+// push pushes the request, with additional options that may replace the usual ones.
 func (r transfer) push(options ...harness.Option) harness.Answer {
 	r.m.Helper()
 	return r.pushForm(r.form(), options...)
@@ -129,7 +129,8 @@ func (r transfer) reference(a harness.Answer) string {
 	body := a.Want(r.m, 201).Object(r.m)
 	uri, _ := body["request_uri"].(string)
 	expires, _ := body["expires_in"].(float64)
-	r.m.check(isJSON(a) && a.Header.Get("Cache-Control") == "no-store", "the header of the response is %v", a.Header)
+	r.m.check(isJSON(a) && a.Header.Get("Cache-Control") == "no-store", "the response has the header %v",
+		a.Header)
 	r.m.check(expires >= 1 && expires < 600, "expires_in = %v, want less than ten minutes", body["expires_in"])
 	r.m.check(strings.HasPrefix(uri, "urn:ietf:params:oauth:request_uri:") && len(uri) > 60, "request_uri = %q", uri)
 	return uri
@@ -174,7 +175,7 @@ func (r transfer) response(p harness.Page) url.Values {
 func (r transfer) opened(v url.Values) url.Values {
 	r.m.Helper()
 	if err := only(v, "response"); err != nil {
-		r.m.Errorf("the signed response: %v", err)
+		r.m.Errorf("the signed response has wrong parameters: %v", err)
 	}
 	claims := r.m.verify(v.Get("response"), jose.ES256)
 	r.m.check(claims["aud"] == r.bank.ID, "aud of the response = %v", claims["aud"])
@@ -210,8 +211,8 @@ func (r transfer) tokenForm(code string) url.Values {
 	}
 }
 
-// token sends a token request with the proof or certificate to which the tokens are bound. proof
-// contains changed claims of the DPoP proof.
+// token sends a token request with the DPoP proof or certificate that the tokens are bound to.
+// proof replaces claims of the DPoP proof.
 func (m *module) token(b bank, form url.Values, proof members) harness.Answer {
 	m.Helper()
 	options := m.authenticated(b, form)
@@ -233,7 +234,8 @@ func (r transfer) received(a harness.Answer, nonce string) harness.Tokens {
 	r.m.Helper()
 	var t harness.Tokens
 	a.Want(r.m, 200).Read(r.m, &t)
-	r.m.check(isJSON(a) && a.Header.Get("Cache-Control") == "no-store", "the header of the tokens is %v", a.Header)
+	r.m.check(isJSON(a) && a.Header.Get("Cache-Control") == "no-store",
+		"the token response has the header %v", a.Header)
 	kind := map[string]string{byDPoP: "dpop", byTLS: "bearer"}[r.bank.bind]
 	r.m.check(strings.ToLower(t.TokenType) == kind, "token_type = %q, want %s", t.TokenType, kind)
 	r.m.check(t.ExpiresIn > 0 && t.AccessToken != "" && entropy(t.AccessToken) > 96, "the tokens are %+v", t)
@@ -256,7 +258,7 @@ func (m *module) resource(b bank, token string) harness.Answer {
 		harness.Header("DPoP", m.proof(b, "GET", at, token, nil)))
 }
 
-// complete runs a flow to its end: a code, tokens, and their use.
+// complete runs the whole flow: it gets a code, redeems it, and uses the access token.
 func (r transfer) complete() harness.Tokens {
 	r.m.Helper()
 	t := r.redeem(r.code(r.answer()))
@@ -264,7 +266,7 @@ func (r transfer) complete() harness.Tokens {
 	return t
 }
 
-// wantRefused checks an error of an endpoint for clients (RFC 6749, section 5.2).
+// wantRefused checks the error response of an endpoint that clients call (RFC 6749, section 5.2).
 func (m *module) wantRefused(a harness.Answer, codes ...string) {
 	m.Helper()
 	body := a.Want(m, 400, 401).Object(m)
@@ -273,7 +275,8 @@ func (m *module) wantRefused(a harness.Answer, codes ...string) {
 		"the error is %s, want one of %q", a.Body, codes)
 }
 
-// wantRefusedPage checks that a request ends with an error, on a page or in a response.
+// wantRefusedPage checks that an authorization request ends with an error, on a page or in a
+// response.
 func (r transfer) wantRefusedPage(p harness.Page, codes ...string) {
 	r.m.Helper()
 	if p.Has("error-page") {

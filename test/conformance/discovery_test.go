@@ -43,7 +43,7 @@ func discovery(m *module) {
 	m.check(err == nil && strings.TrimSuffix(issuer, "/") == publicOrigin && u.RawQuery == "" &&
 		u.Fragment == "", "issuer = %q, want %s without query or fragment", issuer, publicOrigin)
 	if err := only(doc, knownMetadata...); err != nil {
-		m.Errorf("the metadata: %v", err)
+		m.Errorf("checking the metadata's members: %v", err)
 	}
 
 	m.wantEndpoints(doc, "authorization_endpoint", "token_endpoint", "userinfo_endpoint")
@@ -85,7 +85,7 @@ func (m *module) wantEndpoints(doc map[string]any, names ...string) {
 		if strings.HasSuffix(name, "_endpoint") {
 			u, err := url.Parse(where)
 			m.check(err == nil && u.Scheme == "https" && u.Host != "" && u.Fragment == "",
-				"%s = %v is not an HTTPS URL without a fragment", name, value)
+				"%s = %v, want an HTTPS URL without a fragment", name, value)
 		}
 	}
 }
@@ -107,7 +107,8 @@ func (m *module) wantLists(doc map[string]any) {
 		"response_modes_supported":              "query",
 		"token_endpoint_auth_methods_supported": "client_secret_basic",
 	} {
-		m.check(slices.Contains(texts(doc[name]), value), "%s = %v has no %q", name, doc[name], value)
+		m.check(slices.Contains(texts(doc[name]), value), "%s = %v, want %q in the list", name, doc[name],
+			value)
 	}
 
 	for name, value := range doc {
@@ -118,7 +119,7 @@ func (m *module) wantLists(doc map[string]any) {
 		}
 		if strings.HasSuffix(name, "_alg_values_supported") {
 			m.check(isList && !slices.Contains(texts(value), "none"),
-				"%s = %v is not a list, or offers the value none", name, value)
+				"%s = %v is not a list, or contains \"none\"", name, value)
 		}
 	}
 
@@ -144,7 +145,7 @@ func texts(v any) (all []string) {
 	return all
 }
 
-// wantKeys checks a published key set: all keys are public and have different key ids.
+// wantKeys checks that all keys of a published key set are public and have different key ids.
 func (m *module) wantKeys(a harness.Answer) {
 	m.Helper()
 	var raw struct{ Keys []map[string]any }
@@ -153,7 +154,8 @@ func (m *module) wantKeys(a harness.Answer) {
 
 	var set jose.JSONWebKeySet
 	a.Read(m, &set)
-	m.check(len(set.Keys) == len(raw.Keys), "read %d of %d published keys, want all", len(set.Keys), len(raw.Keys))
+	m.check(len(set.Keys) == len(raw.Keys), "the library understands %d of %d published keys, want all",
+		len(set.Keys), len(raw.Keys))
 
 	names := map[string]bool{}
 	for _, k := range set.Keys {

@@ -24,8 +24,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// newDynamicProvider returns a provider at which the plan's clients register themselves. It may
-// fetch their documents from this machine.
+// newDynamicProvider returns a provider that lets the plan's clients register themselves. The
+// provider may fetch their documents from this machine.
 func newDynamicProvider(t *testing.T) *provider {
 	t.Helper()
 	op := newProviderOf(t, harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}}))
@@ -104,7 +104,8 @@ func (m *module) register(more members) *harness.Client {
 	return c
 }
 
-// registerWith is like register, but for a client with this key. It also returns the response.
+// registerWith is like register, but registers this key for the client. It also returns the
+// response.
 func (m *module) registerWith(key jose.JSONWebKey, more members) (*harness.Client, members) {
 	m.Helper()
 	body := m.clientMetadata(key, more)
@@ -125,8 +126,8 @@ func (m *module) registerWith(key jose.JSONWebKey, more members) (*harness.Clien
 	return c, made
 }
 
-// dynamic returns a module that registers its clients and then runs another module with them. more
-// contains members of their registrations.
+// dynamic returns a module that registers two clients and then runs another module with them. more
+// adds or replaces members of their registrations.
 func dynamic(run func(*module), more members) func(*module) {
 	return func(m *module) {
 		m.asClient(m.register(more))
@@ -157,7 +158,7 @@ func (m *module) wantWrong(more members, codes ...string) {
 	m.Errorf("error = %v, want one of %q", got, codes)
 }
 
-// assertion returns a client assertion of a client that registered itself.
+// assertion returns a client assertion for a client that registered itself.
 func (m *module) assertion(id, audience string) string {
 	m.Helper()
 	return m.signed(m.keys[id], map[string]any{"iss": id, "sub": id, "aud": audience, "jti": rand.Text(),
@@ -178,7 +179,7 @@ func (m *module) signed(key jose.JSONWebKey, claims any) string {
 	return text
 }
 
-// documents are the files that a module publishes for the provider.
+// documents is a server with the files that a module publishes for the provider.
 type documents struct {
 	url string
 
@@ -186,7 +187,7 @@ type documents struct {
 	files map[string][]byte
 }
 
-// publish returns a server on this machine. It has no files yet.
+// publish starts a server on this machine, which has no files yet.
 func (m *module) publish() *documents {
 	d := &documents{files: make(map[string][]byte)}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -227,7 +228,7 @@ func userInfoRS256(m *module) {
 	m.check(claims["nonce"] == nil, "userinfo has a nonce")
 }
 
-// redirectURIMissing registers two redirect URIs and sends none.
+// redirectURIMissing registers two redirect URIs and sends a request without one.
 func redirectURIMissing(m *module) {
 	m.asClient(m.register(members{"redirect_uris": []string{harness.RedirectURI, harness.RedirectURI + "/2"}}))
 	r := m.request()
@@ -272,7 +273,8 @@ func logoURI(m *module) {
 	m.asClient(m.register(members{"logo_uri": m.publish().put("/logo.png", logo.Bytes())}))
 	p := m.browser.Open(m, m.request().url())
 	shown := m.op.Get(m, p.Attribute(m, "brand-logo", "src")).Want(m, 200)
-	m.check(shown.Header.Get("Content-Type") == "image/png", "the logo is %q", shown.Header.Get("Content-Type"))
+	m.check(shown.Header.Get("Content-Type") == "image/png", "the logo has the Content-Type %q",
+		shown.Header.Get("Content-Type"))
 }
 
 // linkURI returns a module that registers a link. The login page must show the link in the element
@@ -282,7 +284,7 @@ func linkURI(member, id string) func(*module) {
 		const link = "https://rp.example/link"
 		m.asClient(m.register(members{member: link}))
 		got := m.browser.Open(m, m.request().url()).Attribute(m, id, "href")
-		m.check(got == link, "the page links %q, want %q", got, link)
+		m.check(got == link, "the page links to %q, want %q", got, link)
 	}
 }
 
@@ -365,7 +367,8 @@ func requestURIUnsigned(m *module) {
 	m.onlySigned()
 }
 
-// requestURISigned passes a signed request by reference. The suite registers a URL with a fragment.
+// requestURISigned passes a signed request by reference. As in the suite, the registered URL has a
+// fragment.
 func requestURISigned(m *module) {
 	key, site := newKeyPair(m), m.publish()
 	uri := site.put("/requesturi/"+rand.Text(), nil) + "#" + hashOf(rand.Text())
@@ -410,7 +413,7 @@ func assertionWithIssuer(m *module) {
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// initiateLogin registers the URL at which third parties start a login, and reads it.
+// initiateLogin registers the URL at which third parties start a login, and reads it back.
 func initiateLogin(m *module) {
 	const uri = "https://rp.example/initiate_login"
 	_, made := m.registerWith(newKeyPair(m), members{"initiate_login_uri": uri})

@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// tokenAssertion returns a module that redeems a code with an assertion whose claims are changed.
+// tokenAssertion returns a module that redeems a code with an assertion with changed claims. The
+// provider must refuse it.
 func tokenAssertion(changes func(op *provider) members) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -19,7 +20,8 @@ func tokenAssertion(changes func(op *provider) members) func(*module) {
 	}
 }
 
-// pushAssertion returns a module that pushes a request with an assertion whose claims are changed.
+// pushAssertion returns a module that pushes a request with an assertion with changed claims. The
+// provider must accept it if status is 201, and otherwise refuse it.
 func pushAssertion(status int, changes func(op *provider) members) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -39,8 +41,8 @@ func fixed(changes members) func(*provider) members {
 	return func(*provider) members { return changes }
 }
 
-// claims returns a function that ignores the provider and calls changes. It is for claims that
-// depend only on the time.
+// claims returns a function that calls changes, for claims that depend on the time but not on the
+// provider.
 func claims(changes func() members) func(*provider) members {
 	return func(*provider) members { return changes() }
 }
@@ -62,7 +64,7 @@ func assertionRS256(m *module) {
 	key := rsaKey(m)
 	b := newBankWith(m, m.op.Project, m.bank().way, key)
 	push := func(status int) {
-		v := b.NewFlow("openid").Query // this client does not have to sign its requests
+		v := b.NewFlow("openid").Query // this client need not sign its requests
 		v.Set("client_assertion", m.bankAssertion(b, nil))
 		v.Set("client_assertion_type", assertionType)
 		m.op.Post(m, m.op.endpoint(m, "pushed_authorization_request_endpoint"), harness.Form(v),
@@ -73,8 +75,8 @@ func assertionRS256(m *module) {
 	push(401)
 }
 
-// short returns the module for another provider, at which the given lifetime is one second. It also
-// returns a bank at that provider.
+// short returns a copy of the module for another provider, with a lifetime of one second. It also
+// returns a bank at that provider. lifetime is the environment variable that sets the lifetime.
 func (m *module) short(lifetime string) (*module, bank) {
 	m.Helper()
 	s := harness.StartConfig(m, harness.Config{Args: trustingProxy, Env: []string{lifetime + "=1s"}})
@@ -88,7 +90,7 @@ func (m *module) short(lifetime string) (*module, bank) {
 	return &other, newBank(m, other.op.Project, wayOf(m.kind), flags...)
 }
 
-// codeExpired redeems a code after its lifetime.
+// codeExpired redeems a code that has expired.
 func codeExpired(m *module) {
 	short, b := m.short("SELVAGE_TOKENS__CODE")
 	r := short.transfer(b)
@@ -97,7 +99,7 @@ func codeExpired(m *module) {
 	short.wantRefused(short.token(b, form, nil), wrongGrant...)
 }
 
-// referenceExpired opens a pushed request after its lifetime.
+// referenceExpired opens a pushed request that has expired.
 func referenceExpired(m *module) {
 	short, b := m.short("SELVAGE_TOKENS__PUSHED")
 	r := short.transfer(b)
@@ -106,7 +108,8 @@ func referenceExpired(m *module) {
 	r.wantRefusedPage(r.visit(uri), "invalid_request_uri", "invalid_request")
 }
 
-// object returns a module whose request object has changed claims.
+// object returns a module whose request object has changed claims. The provider must accept it if
+// status is 201, and otherwise refuse it.
 func object(status int, changes func(op *provider) members) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -119,8 +122,7 @@ func object(status int, changes func(op *provider) members) func(*module) {
 	}
 }
 
-// objectBy returns a module whose request object is made by the function sign, and which the
-// provider must refuse.
+// objectBy returns a module whose request object comes from sign. The provider must refuse it.
 func objectBy(sign func(*module, transfer) string) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())

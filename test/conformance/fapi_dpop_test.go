@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// proofWith returns a module that sends proofs with changed claims, which must be accepted.
+// proofWith returns a module that changes claims of its DPoP proofs. The provider must accept these
+// proofs.
 func proofWith(changes func() members) func(*module) {
 	return func(m *module) {
 		b := m.bank()
@@ -23,14 +24,14 @@ func proofWith(changes func() members) func(*module) {
 	}
 }
 
-// pushProof returns the header with a proof for the pushed request.
+// pushProof returns the header with a DPoP proof for pushing the request.
 func (r transfer) pushProof(b bank) harness.Option {
 	r.m.Helper()
 	return harness.Header("DPoP",
 		r.m.proof(b, "POST", r.m.op.endpoint(r.m, "pushed_authorization_request_endpoint"), "", nil))
 }
 
-// keysDiffer pushes a request with the thumbprint of one key and a proof by another.
+// keysDiffer pushes a request with the thumbprint of one key and a proof that another key signed.
 func keysDiffer(m *module) {
 	b := m.bank()
 	r := m.transfer(b, "dpop_jkt", m.thumbprint(m.otherHolder(b)))

@@ -2,8 +2,8 @@ package conformance
 
 import "testing"
 
-// These are the ways of the plan FAPI 2.0 Security Profile. proving lists the ways with DPoP
-// proofs, and keyed the ways with client assertions.
+// These are the ways in which clients authenticate in the plan FAPI 2.0 Security Profile. proving
+// lists the ways with DPoP proofs. keyed lists the ways with client assertions.
 var (
 	ways    = []string{byKey + "+" + byDPoP, byKey + "+" + byTLS, byTLS + "+" + byDPoP, byTLS + "+" + byTLS}
 	proving = []string{byKey + "+" + byDPoP, byTLS + "+" + byDPoP}
@@ -27,7 +27,8 @@ func fapi(modules []entry) (all []entry) {
 	return all
 }
 
-// securityModules are the modules of both plans, in the order of the plan FAPI 2.0 Security Profile.
+// securityModules are the modules that both plans have, in the order of the plan FAPI 2.0 Security
+// Profile.
 var securityModules = []entry{
 	{"discovery-end-point-verification", fapiDiscovery, nil},
 	{"happy-flow", bankFlow, nil},

@@ -27,7 +27,8 @@ func fapiDiscovery(m *module) {
 		m.check(m.op.offers(list, value), "%s = %v lacks %s", list, m.op.metadata[list], value)
 	}
 
-	m.check(m.op.offers("token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"), "no mTLS is offered")
+	m.check(m.op.offers("token_endpoint_auth_methods_supported", "self_signed_tls_client_auth"),
+		"mTLS is not offered")
 	for name, want := range map[string]any{
 		"authorization_response_iss_parameter_supported": true,
 		"claims_parameter_supported":                     true,
@@ -47,8 +48,8 @@ func fapiDiscovery(m *module) {
 	}
 }
 
-// bankFlow signs in at both clients. It also shows that the first client cannot use the tokens of
-// the second.
+// bankFlow signs in with both clients. It also checks that the first client cannot use the second
+// client's tokens.
 func bankFlow(m *module) {
 	first := m.transfer(m.bank()).complete()
 	second := m.transfer(m.secondBank()).complete()
@@ -71,13 +72,14 @@ func transferred(params ...string) func(*module) {
 	return func(m *module) { m.transfer(m.bank(), params...).complete() }
 }
 
-// longParameter returns a module whose request has a long parameter. An error would also be valid.
+// longParameter returns a module whose request has a long parameter. The standard would also let a
+// provider refuse it.
 func longParameter(name string) func(*module) {
 	return func(m *module) { m.transfer(m.bank(), name, strings.Repeat("0123456789abcdef", 24)).complete() }
 }
 
-// otherOutside opens a pushed request with a different value of a parameter in the URL. The
-// provider must ignore that value.
+// otherOutside returns a module that opens a pushed request and sends a different value of a
+// parameter in the URL. The provider must ignore that value.
 func otherOutside(name string) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -86,8 +88,8 @@ func otherOutside(name string) func(*module) {
 	}
 }
 
-// stateOnlyOutside opens a pushed request with a state in the URL that the pushed request does not
-// contain.
+// stateOnlyOutside pushes a request without a state, and opens it with a state in the URL. The
+// provider must ignore that state.
 func stateOnlyOutside(m *module) {
 	r := m.transfer(m.bank(), "state", "")
 	uri := r.reference(r.push())
@@ -95,7 +97,7 @@ func stateOnlyOutside(m *module) {
 	r.code(r.response(page)) // checks that the response has no state
 }
 
-// identityClaims requests claims with the parameter claims.
+// identityClaims requests each claim by its name, in the request's claims parameter.
 func identityClaims(m *module) {
 	asked := members{}
 	for _, name := range slices.Concat(slices.Collect(maps.Values(scopeClaims))...) {
@@ -107,11 +109,12 @@ func identityClaims(m *module) {
 	claims := m.verify(t.IDToken, jose.ES256)
 	for name := range asked {
 		m.check(m.op.offers("claims_supported", name) && info[name] != nil && claims[name] != nil,
-			"%s is not offered, or not in userinfo %v and the ID token %v", name, info, claims)
+			"the claim %s is not offered, or is missing from userinfo %v or the ID token %v", name, info, claims)
 	}
 }
 
-// headerCase uses an access token with its scheme in uppercase, lowercase and mixed case.
+// headerCase sends an access token whose authorization scheme is in uppercase, lowercase or mixed
+// case.
 func headerCase(m *module) {
 	b, at := m.bank(), m.op.endpoint(m, "userinfo_endpoint")
 	t := m.transfer(b).complete()
@@ -141,7 +144,8 @@ func notPushed(m *module) {
 	r.wantRefusedPage(m.browser.Open(m, r.endpoint()+"?"+r.Encode()), "invalid_request")
 }
 
-// pushRefused returns a module whose request is refused when it is pushed.
+// pushRefused returns a module that pushes a request with params. The provider must refuse it with
+// one of codes.
 func pushRefused(codes []string, params ...string) func(*module) {
 	return func(m *module) { m.wantRefused(m.transfer(m.bank(), params...).push(), codes...) }
 }
@@ -153,7 +157,8 @@ var (
 	wrongGrant   = []string{"invalid_grant"}
 )
 
-// redirectURIOmitted pushes a request without a redirect URI, and opens one in the browser.
+// redirectURIOmitted pushes a request without a redirect URI, and opens the same request in the
+// browser.
 func redirectURIOmitted(m *module) {
 	r := m.transfer(m.bank(), "redirect_uri", "")
 	m.wantRefused(r.push(), wrongRequest...)
@@ -168,7 +173,8 @@ func otherClientID(m *module) {
 	m.wantRefused(m.token(r.bank, form, nil), "invalid_client", "invalid_grant", "invalid_request")
 }
 
-// holderRequired redeems a code without a proof or certificate to which the tokens could be bound.
+// holderRequired redeems a code without the DPoP proof or certificate that the tokens must be bound
+// to.
 func holderRequired(m *module) {
 	r := m.transfer(m.bank())
 	form := r.tokenForm(r.code(r.answer()))
@@ -206,8 +212,9 @@ func bankRefresh(m *module) {
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken}}
 	for range 2 {
 		again := r.received(m.token(b, form, nil), "")
-		m.check(again.RefreshToken == "" || again.RefreshToken == first.RefreshToken, "the refresh token is rotated")
-		m.check(again.AccessToken != first.AccessToken, "the access token is still the first one")
+		m.check(again.RefreshToken == "" || again.RefreshToken == first.RefreshToken,
+			"the refresh token was rotated")
+		m.check(again.AccessToken != first.AccessToken, "the refresh returned the first access token again")
 		m.resource(b, again.AccessToken).Want(m, 200)
 	}
 	m.wantRefused(m.token(m.secondBank(), form, nil), wrongGrant...)
@@ -223,7 +230,7 @@ func referenceBefore(m *module) {
 	r.redeem(r.code(r.response(page)))
 }
 
-// referenceAgain opens a pushed request after it was answered.
+// referenceAgain opens a pushed request that has already been answered.
 func referenceAgain(m *module) {
 	r := m.transfer(m.bank())
 	uri := r.reference(r.push())
@@ -256,7 +263,8 @@ func wrongMethods(m *module) {
 	}
 }
 
-// redeemRefused returns a module that redeems a code with another verifier, or with none.
+// redeemRefused returns a module that redeems a code with a wrong verifier, or without a verifier
+// if it is empty.
 func redeemRefused(verifier string) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())

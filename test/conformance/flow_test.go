@@ -72,8 +72,8 @@ func (m *module) signIn(p harness.Page) harness.Page {
 	return p
 }
 
-// parameters returns the parameters of the authorization response. It fails if the response arrives
-// in any other way than the plan's response mode.
+// parameters returns the parameters of the authorization response. It checks that the response
+// arrives in the plan's response mode.
 func (m *module) parameters(p harness.Page) url.Values {
 	m.Helper()
 	if m.mode != "form_post" {
@@ -161,7 +161,7 @@ func (r request) wantError(v url.Values, codes ...string) {
 	if err := only(v, "error", "error_description", "error_uri", "state", "session_state", "iss"); err != nil {
 		r.m.Errorf("the error response is invalid: %v", err)
 	}
-	r.m.check(describes(v.Get("error_description")),
+	r.m.check(isDescription(v.Get("error_description")),
 		"error_description = %q contains characters that RFC 6749 forbids, or line breaks", v.Get("error_description"))
 
 	for _, code := range codes {
@@ -172,9 +172,9 @@ func (r request) wantError(v url.Values, codes ...string) {
 	r.m.Errorf("error = %q, want one of %q", v.Get("error"), codes)
 }
 
-// describes reports whether a text is a valid error_description (RFC 6749, section 4.1.2.1). The
-// Foundation's suite also warns about line breaks and tabs.
-func describes(s string) bool {
+// isDescription reports whether a text is a valid error_description (RFC 6749, section 4.1.2.1). It
+// rejects line breaks and tabs, too, because the Foundation's suite warns about them.
+func isDescription(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
@@ -183,7 +183,7 @@ func (r request) form(code string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {r.client.Redirect}}
 }
 
-// redeem exchanges a code for tokens.
+// redeem sends a token request, and checks the response.
 func (r request) redeem(form url.Values) signedIn {
 	r.m.Helper()
 	return r.tokens(r.m.postToken(r.client, form))

@@ -12,8 +12,8 @@ import (
 // skew is the clock difference that the suite allows.
 const skew = 5 * time.Minute
 
-// idToken verifies an ID token and returns its claims. It makes the suite's standard checks, which
-// apply to every ID token.
+// idToken verifies an ID token and returns its claims. It makes the checks that the suite makes for
+// every ID token.
 func (r request) idToken(raw string) map[string]any {
 	r.m.Helper()
 	claims := r.m.verify(raw, jose.RS256)
@@ -43,32 +43,32 @@ func (r request) idToken(raw string) map[string]any {
 	if r.Has("nonce") {
 		r.m.check(claims["nonce"] == r.Get("nonce"), "nonce = %v, want %s", claims["nonce"], r.Get("nonce"))
 	} else {
-		r.m.check(claims["nonce"] == nil, "nonce = %v although none was sent", claims["nonce"])
+		r.m.check(claims["nonce"] == nil, "nonce = %v, although the request had none", claims["nonce"])
 	}
 	return claims
 }
 
-// verify checks a token's signature with the published keys and that its header names the key. It
-// returns the claims.
+// verify checks that a token's header names a key and that its signature matches the published
+// keys. It returns the claims.
 func (m *module) verify(raw string, alg jose.SignatureAlgorithm) map[string]any {
 	m.Helper()
 	sig, err := jose.ParseSignedCompact(raw, []jose.SignatureAlgorithm{alg})
 	if err != nil {
-		m.Fatalf("the token %s: %v, want one signed with %s", raw, err, alg)
+		m.Fatalf("parsing the token %s: %v, want a token signed with %s", raw, err, alg)
 	}
 
 	kid := sig.Signatures[0].Header.KeyID
 	if kid == "" {
-		m.Fatalf("the token %s names no key", raw)
+		m.Fatalf("the header of the token %s names no key", raw)
 	}
 
 	text, err := sig.Verify(m.op.keys)
 	if err != nil {
-		m.Fatalf("the token %s: %v", raw, err)
+		m.Fatalf("verifying the token %s: %v", raw, err)
 	}
 	var claims map[string]any
 	if err := json.Unmarshal(text, &claims); err != nil {
-		m.Fatalf("the claims %s: %v", text, err)
+		m.Fatalf("reading the claims %s: %v", text, err)
 	}
 	return claims
 }

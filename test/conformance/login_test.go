@@ -8,20 +8,21 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// longState returns a state of 128 characters, the length with which the suite detects truncation.
+// longState returns a state of 128 characters. The suite uses this length to detect truncation.
 func longState() string {
 	return (rand.Text() + rand.Text() + rand.Text() + rand.Text() + rand.Text())[:128]
 }
 
-// uiErrors lists the errors for a request that needs a page but must not show one.
+// uiErrors lists the errors for a request with prompt=none that cannot be answered without a page.
 var uiErrors = []string{"interaction_required", "login_required", "account_selection_required", "consent_required"}
 
-// again runs a second login in the module's browser and checks whether it asks for a password.
+// again logs in again in the module's browser. It checks that the login asks for a password if asks
+// is true, and does not ask otherwise.
 func (m *module) again(asks bool, params ...string) signedIn {
 	m.Helper()
 	r := m.request(params...)
 	p := m.browser.Open(m, r.url())
-	m.check(p.Has("login-submit") == asks, "a login page at the second login: %v, want %v",
+	m.check(p.Has("login-submit") == asks, "the second login asks for a password: %v, want %v",
 		p.Has("login-submit"), asks)
 	s := r.finish(m.parameters(m.signIn(p)))
 	m.userInfo(s)
@@ -52,7 +53,7 @@ func maxAge1(m *module) {
 	m.await(m.moment(first.claims, "auth_time").Add(3 * time.Second))
 	second := m.again(true, "max_age", "1")
 	m.wantLaterLogin(first, second)
-	m.check(time.Since(m.moment(second.claims, "auth_time")) < skew, "auth_time = %v is too old",
+	m.check(time.Since(m.moment(second.claims, "auth_time")) < skew, "auth_time %v is too old",
 		second.claims["auth_time"])
 }
 
@@ -60,15 +61,18 @@ func maxAge1(m *module) {
 func (m *module) wantLaterLogin(first, second signedIn) {
 	m.Helper()
 	before, after := m.moment(first.claims, "auth_time"), m.moment(second.claims, "auth_time")
-	m.check(after.After(before), "auth_time = %v after a new login, %v before", after, before)
+	m.check(after.After(before), "auth_time is %v after a new login and was %v before, want a later time",
+		after, before)
 }
 
 // wantSameLogin checks that both tokens belong to the same login (auth_time and sub).
 func (m *module) wantSameLogin(first, second signedIn) {
 	m.Helper()
 	m.check(first.claims["auth_time"] == second.claims["auth_time"],
-		"auth_time = %v without a new login, %v before", second.claims["auth_time"], first.claims["auth_time"])
-	m.check(first.sub() == second.sub(), "sub = %s the second time, %s before", second.sub(), first.sub())
+		"auth_time is %v without a new login and was %v before",
+		second.claims["auth_time"], first.claims["auth_time"])
+	m.check(first.sub() == second.sub(), "sub is %s the second time and was %s before", second.sub(),
+		first.sub())
 }
 
 // maxAge10000 checks that a login younger than max_age is reused.

@@ -13,8 +13,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// endSession signs in and opens the end_session_endpoint with the parameters that the plan sends:
-// the ID token, the return address and a long state. alter, if not nil, changes them.
+// endSession signs in, and opens the end_session_endpoint with the parameters that the plan sends:
+// the ID token, the return address and a long state. If alter is not nil, it changes these
+// parameters first.
 func (m *module) endSession(alter func(url.Values)) (page harness.Page, state string) {
 	m.Helper()
 	s := m.request("state", longState()).flow()
@@ -38,12 +39,12 @@ func (m *module) wantReturn(p harness.Page, state string) {
 	v := p.Callback(m)
 	back := *p.Left
 	back.RawQuery = ""
-	m.check(back.String() == logoutURI, "the browser is sent to %s, want %s", p.Left, logoutURI)
+	m.check(back.String() == logoutURI, "the browser was sent to %s, want %s", p.Left, logoutURI)
 	m.check(v.Get("state") == state, "state = %q, want %q", v.Get("state"), state)
 	if err := only(v, "state"); err != nil {
-		m.Errorf("the redirect: %v", err)
+		m.Errorf("the redirect has wrong parameters: %v", err)
 	}
-	m.check(state != "" || !v.Has("state"), "there is a state although none was sent")
+	m.check(state != "" || !v.Has("state"), "the redirect has a state, although the request had none")
 }
 
 func logout(m *module) {
@@ -56,13 +57,13 @@ func logoutNoState(m *module) {
 	m.wantLoggedOut()
 }
 
-// refused checks a logout that must not redirect the browser. The logout ends with an error page or
-// a confirmation page.
-func (m *module) refused(alter func(url.Values)) {
+// wantStays checks that a logout does not redirect the browser, but ends with an error page or a
+// confirmation page.
+func (m *module) wantStays(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)
 	if p.Left != nil {
-		m.Fatalf("the browser is sent to %s", p.Left)
+		m.Fatalf("the browser was sent to %s, want no redirect", p.Left)
 	}
 	if !p.Has("logout-confirm") {
 		p.WantErrorPage(m, 400)
@@ -70,22 +71,22 @@ func (m *module) refused(alter func(url.Values)) {
 }
 
 func logoutBadURI(m *module) {
-	m.refused(func(v url.Values) {
+	m.wantStays(func(v url.Values) {
 		v.Set("post_logout_redirect_uri", "https://rp.example/bad_post_logout_redirect_uri")
 	})
 }
 
 func logoutQueryAdded(m *module) {
-	m.refused(func(v url.Values) { v.Set("post_logout_redirect_uri", logoutURI+"?foo=bar") })
+	m.wantStays(func(v url.Values) { v.Set("post_logout_redirect_uri", logoutURI+"?foo=bar") })
 }
 
 func logoutNoHint(m *module) {
-	m.refused(func(v url.Values) { v.Del("id_token_hint") })
+	m.wantStays(func(v url.Values) { v.Del("id_token_hint") })
 }
 
-// logoutModifiedHint removes the signature of the hint.
+// logoutModifiedHint replaces the hint's signature with the algorithm none.
 func logoutModifiedHint(m *module) {
-	m.refused(func(v url.Values) {
+	m.wantStays(func(v url.Values) {
 		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg": "none"}`))
 		v.Set("id_token_hint", header+"."+strings.Split(v.Get("id_token_hint"), ".")[1]+".")
 	})
@@ -93,7 +94,7 @@ func logoutModifiedHint(m *module) {
 
 // logoutBadHint signs the hint's claims with a different key.
 func logoutBadHint(m *module) {
-	m.refused(func(v url.Values) {
+	m.wantStays(func(v url.Values) {
 		key, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			m.Fatal(err)
@@ -124,7 +125,7 @@ func logoutBadHint(m *module) {
 }
 
 // wantLogoutPage checks a logout without a return address. The person is signed out, and a page
-// reports that. If no hint identifies the person, a confirmation page comes first.
+// says so. If no hint identifies the person, a confirmation page is shown first.
 func (m *module) wantLogoutPage(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)
@@ -132,7 +133,7 @@ func (m *module) wantLogoutPage(alter func(url.Values)) {
 		p = m.browser.Submit(m, p, "logout-confirm", nil)
 	}
 	if p.Left != nil || !p.Has("logged-out") || !strings.Contains(string(p.Body), "You are signed out") {
-		m.Fatalf("the logout ends at %d %s", p.Status, p.URL)
+		m.Fatalf("the logout ended at %d %s", p.Status, p.URL)
 	}
 	m.wantLoggedOut()
 }

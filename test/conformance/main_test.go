@@ -29,8 +29,8 @@ type entry struct {
 	only []string // response types for which the module runs; nil means all of the plan's types
 }
 
-// A module is the state of a running module: a browser without cookies, whose person has never
-// visited the provider, and the clients that the plan's configuration names.
+// A module is the state of a running module. Its browser has no cookies, so the person has not
+// signed in yet.
 type module struct {
 	*testing.T
 	op      *provider
@@ -38,7 +38,7 @@ type module struct {
 	kind    string // response_type of the requests, or the name of a way
 	browser *harness.Browser
 	keys    map[string]jose.JSONWebKey // keys of clients that registered themselves, by client
-	outcome string                     // passes, or warns or skipped followed by the reason
+	outcome string                     // passes, or warns or skipped with the reason after it
 }
 
 // These are the outcomes of a module that does not fail.
@@ -48,8 +48,8 @@ const (
 	skipped = "skipped: "
 )
 
-// A provider is the server in the form that the plans' configuration describes: its metadata, its
-// keys, three statically registered clients and a person.
+// A provider is a server with what the plans' configuration requires: three registered clients and
+// a person. It also holds the server's metadata and keys.
 type provider struct {
 	*harness.Project
 	metadata            map[string]any
@@ -68,8 +68,8 @@ func newProvider(t *testing.T) *provider {
 	return newProviderOf(t, harness.Shared(t))
 }
 
-// said holds the person's claims that are not part of the profile. With them, no standard claim is
-// missing.
+// said holds the person's claims that are not part of the subscriber's profile, so that no standard
+// claim is missing.
 var said = map[string]any{
 	"email_verified": true, "middle_name": "King", "nickname": "Ada", "preferred_username": "ada",
 	"profile": "https://example.com/ada",
@@ -103,7 +103,7 @@ func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
 	return op
 }
 
-// endpoint returns an endpoint's URL from the metadata.
+// endpoint returns the URL of an endpoint from the metadata.
 func (op *provider) endpoint(t harness.T, name string) string {
 	t.Helper()
 	u, _ := op.metadata[name].(string)
@@ -124,7 +124,7 @@ func (op *provider) offers(list, value string) bool {
 	return false
 }
 
-// run runs every module of the plan and compares its outcome with docs/openid.md.
+// run runs every module of the plan, and compares the outcome of each with docs/openid.md.
 func (p plan) run(t *testing.T, op *provider) {
 	t.Parallel()
 	if t.Name() != p.test {
@@ -161,7 +161,7 @@ func (p plan) module(e entry, op *provider, kind, state string) func(*testing.T)
 		}
 		e.run(m)
 		if !t.Failed() && state != m.outcome {
-			t.Errorf("docs/openid.md has %q for this module, but its outcome is %q", state, m.outcome)
+			t.Errorf("docs/openid.md has the outcome %q for this module, but it was %q", state, m.outcome)
 		}
 	}
 }

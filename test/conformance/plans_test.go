@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// basicModules are the modules of the plan Basic, in its order. The plan Form Post Basic has the
-// same modules.
+// basicModules are the modules of the plan Basic, in the plan's order. The plan Form Post Basic has
+// the same modules.
 var basicModules = []entry{
 	{"oidcc-server", server, nil},
 	{"oidcc-response-type-missing", responseTypeMissing, nil},
@@ -158,7 +158,7 @@ var hybridModules = append(slices.Clone(directModules), []entry{
 	{"oidcc-ensure-request-with-valid-pkce-succeeds", withPKCE, []string{"code id_token"}},
 }...)
 
-// dynamicModules are the modules of the plan Dynamic, in its order.
+// dynamicModules are the modules of the plan Dynamic, in the plan's order.
 var dynamicModules = []entry{
 	{"oidcc-idtoken-rs256", dynamic(idTokenSignature, members{"id_token_signed_response_alg": "RS256"}), nil},
 	{"oidcc-idtoken-unsigned", idTokenUnsigned, nil},
@@ -201,7 +201,7 @@ func TestFormPostImplicit(t *testing.T)   { plans[10].run(t, newTypedProvider(t,
 func TestHybrid(t *testing.T)             { plans[11].run(t, newTypedProvider(t, hybridTypes)) }
 func TestFormPostHybrid(t *testing.T)     { plans[12].run(t, newTypedProvider(t, hybridTypes)) }
 
-// newTypedProvider returns a provider whose clients are registered for response types.
+// newTypedProvider returns a provider whose clients are registered for the response types in types.
 func newTypedProvider(t *testing.T, types []string) *provider {
 	t.Helper()
 	var flags []string

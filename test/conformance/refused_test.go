@@ -13,8 +13,8 @@ func registeredRedirectURI(m *module) {
 	m.browser.Open(m, m.request("redirect_uri", harness.RedirectURI+"/"+rand.Text()).url()).WantErrorPage(m, 400)
 }
 
-// onlySigned skips a module with an unsigned request object. The suite skips it if the metadata
-// does not offer unsigned objects.
+// onlySigned skips a module that uses an unsigned request object. The suite also skips it if the
+// metadata does not offer unsigned objects.
 func (m *module) onlySigned() {
 	m.Helper()
 	const algs = "request_object_signing_alg_values_supported"
@@ -22,7 +22,7 @@ func (m *module) onlySigned() {
 	m.skip(algs + " does not contain none")
 }
 
-// requestURI passes the request by reference. An address that is not registered is refused.
+// requestURI passes the request by reference. The server must refuse an unregistered address.
 func requestURI(m *module) {
 	m.check(m.op.metadata["request_uri_parameter_supported"] == true &&
 		m.op.metadata["require_request_uri_registration"] == true, "request_uri_parameter_supported = %v",
@@ -32,8 +32,8 @@ func requestURI(m *module) {
 	m.onlySigned()
 }
 
-// requestObject passes the request by value. The server must not ignore the object, but refuse
-// it as unsupported.
+// requestObject passes the request by value. The server must refuse the object as unsupported,
+// instead of ignoring it.
 func requestObject(m *module) {
 	r := m.request()
 	r.Set("request", unsigned(m, r))

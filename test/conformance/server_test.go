@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// server checks the complete code flow.
+// server checks a complete login.
 func server(m *module) {
 	r := m.request()
 	v := r.answer()
@@ -46,7 +46,8 @@ func entropy(s string) float64 {
 	return bits
 }
 
-// responseTypeMissing omits response_type. An error page and an error response are both valid.
+// responseTypeMissing omits response_type. The provider may show an error page or return an error
+// response.
 func responseTypeMissing(m *module) {
 	r := m.request()
 	r.Del("response_type")
@@ -55,7 +56,8 @@ func responseTypeMissing(m *module) {
 		p.WantErrorPage(m, 400)
 		return
 	}
-	r.wantError(p.Callback(m), "unsupported_response_type", "invalid_request") // the type selects the part of the URL
+	// In the query, which is the default.
+	r.wantError(p.Callback(m), "unsupported_response_type", "invalid_request")
 }
 
 // idTokenSignature checks that an ID token is signed with RS256 and one of the published keys.
@@ -65,7 +67,8 @@ func idTokenSignature(m *module) {
 	if err != nil {
 		m.Fatal(err)
 	}
-	m.check(len(m.op.keys.Key(sig.Signatures[0].Header.KeyID)) == 1, "the key set does not contain exactly one key %s",
+	m.check(len(m.op.keys.Key(sig.Signatures[0].Header.KeyID)) == 1,
+		"the key set does not contain the key %s exactly once",
 		sig.Signatures[0].Header.KeyID)
 }
 
@@ -84,7 +87,7 @@ func withParameter(name, value string) func(*module) {
 }
 
 // withoutNonce omits the nonce. The suite's module ends with the authorization response. This
-// module also checks that tokens are issued without a nonce.
+// module also redeems the code and checks the tokens.
 func withoutNonce(m *module) {
 	r := m.request()
 	r.Del("nonce")
@@ -122,7 +125,7 @@ func byPost(m *module) {
 	r.finish(m.parameters(m.signIn(p)))
 }
 
-// loginHint sends the person's email address, which the login page must show.
+// loginHint sends the person's email address as the login_hint. The login page must show it.
 func loginHint(m *module) {
 	r := m.request("login_hint", m.op.person.Email)
 	p := m.browser.Open(m, r.url())
@@ -130,8 +133,8 @@ func loginHint(m *module) {
 	r.finish(m.parameters(m.signIn(p)))
 }
 
-// acrValues requests the values that the metadata offers. The suite warns unless the ID token has
-// one of them.
+// acrValues requests the acr values that the metadata offers. Like the suite, it warns unless the
+// ID token has one of them.
 func acrValues(m *module) {
 	var offered []string
 	list, _ := m.op.metadata["acr_values_supported"].([]any)

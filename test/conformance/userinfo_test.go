@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// scopeClaims are the claims that a scope requests (OpenID Connect Core, section 5.4). The suite
-// warns if one is missing.
+// scopeClaims lists the claims that each scope requests (OpenID Connect Core, section 5.4). The
+// suite warns if one is missing.
 var scopeClaims = map[string][]string{
 	"openid": {"sub"},
 	"profile": {
@@ -48,11 +48,11 @@ func (m *module) checkUserInfo(s signedIn, a harness.Answer) map[string]any {
 	a.Want(m, 200)
 	m.check(isJSON(a), "Content-Type of userinfo = %q, want application/json", a.Header.Get("Content-Type"))
 	info := a.Object(m)
-	m.check(info["sub"] == s.sub(), "userinfo has sub %v, the ID token %s", info["sub"], s.sub())
+	m.check(info["sub"] == s.sub(), "userinfo has sub %v, the ID token has %s", info["sub"], s.sub())
 
 	for name, value := range info {
-		if err := standard(name, value); err != nil {
-			m.Errorf("userinfo: %v", err)
+		if err := checkStandard(name, value); err != nil {
+			m.Errorf("userinfo has an invalid claim: %v", err)
 		}
 	}
 
@@ -63,9 +63,9 @@ func (m *module) checkUserInfo(s signedIn, a harness.Answer) map[string]any {
 	return info
 }
 
-// standard checks the value of a standard claim (OpenID Connect Core, section 5.1). Strings must
-// not be empty.
-func standard(name string, value any) error {
+// checkStandard checks the value of a standard claim (OpenID Connect Core, section 5.1). Strings
+// must not be empty.
+func checkStandard(name string, value any) error {
 	switch name {
 	case "email_verified", "phone_number_verified":
 		if _, ok := value.(bool); !ok {
@@ -78,7 +78,7 @@ func standard(name string, value any) error {
 	case "address":
 		members, _ := value.(map[string]any)
 		for member, v := range members {
-			if err := standard("address."+member, v); err != nil {
+			if err := checkStandard("address."+member, v); err != nil {
 				return err
 			}
 		}
@@ -86,8 +86,8 @@ func standard(name string, value any) error {
 			return fmt.Errorf("%s = %v is not an object with members", name, value)
 		}
 	case "birthdate":
-		if s, _ := value.(string); !birthdate(s) {
-			return fmt.Errorf("%s = %v is not a date, or not one that the suite accepts as a birthdate", name, value)
+		if s, _ := value.(string); !isBirthdate(s) {
+			return fmt.Errorf("%s = %v is not a date that the suite accepts as a birthdate", name, value)
 		}
 	default:
 		if s, ok := value.(string); !ok || strings.TrimSpace(s) == "" || strings.EqualFold(s, "null") {
@@ -98,9 +98,9 @@ func standard(name string, value any) error {
 	return nil
 }
 
-// birthdate reports whether s is a date, a date without a year, or only a year. The suite accepts
-// no year before 1850 and no date in the future.
-func birthdate(s string) bool {
+// isBirthdate reports whether s is a date, a date without a year, or only a year. Like the suite,
+// it accepts no year before 1850 and no year in the future.
+func isBirthdate(s string) bool {
 	year, _, full := strings.Cut(s, "-")
 	if full {
 		if year == "0000" {
@@ -120,7 +120,7 @@ func scopePhone(m *module)   { m.scopes("phone") }
 func scopeAll(m *module)     { m.scopes("email", "phone", "address", "profile") }
 
 // scopeEmail requests only the email address. userinfo must not contain the name. If there is an
-// access token, the ID token must not contain either of them.
+// access token, the ID token must contain neither.
 func scopeEmail(m *module) {
 	if s, info := m.scopes("email"); info != nil {
 		m.check(info["name"] == nil, "userinfo contains a name although the scope is email")
@@ -129,14 +129,14 @@ func scopeEmail(m *module) {
 	}
 }
 
-// scopes requests scopes in addition to openid and checks that their claims are in userinfo. It
-// returns no claims if a scope is not offered.
+// scopes requests scopes in addition to openid, and checks that their claims are in userinfo. If a
+// scope is not offered, it skips the module and returns no claims.
 func (m *module) scopes(scopes ...string) (signedIn, map[string]any) {
 	m.Helper()
 	return m.scopesOf(nil, scopes...)
 }
 
-// scopesOf is like scopes, with an optional function that returns another URL for the request.
+// scopesOf is like scopes. If alter is not nil, it returns another URL for the request.
 func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signedIn, info map[string]any) {
 	m.Helper()
 	for _, scope := range scopes {
@@ -181,9 +181,9 @@ func alternateHappyFlow(m *module) {
 		"a name or an email address was returned where it was not requested")
 }
 
-// claimsEssential requests the name by the claims parameter (OpenID Connect Core, section 5.5). The
-// request is for userinfo, so the ID token must not contain the name. Without an access token, it
-// is requested for the ID token.
+// claimsEssential requests the name with the claims parameter (OpenID Connect Core, section 5.5).
+// It requests the name in userinfo, so the ID token must not contain it. Without an access token,
+// it requests the name in the ID token.
 func claimsEssential(m *module) {
 	where := "userinfo"
 	if m.kind == "id_token" {

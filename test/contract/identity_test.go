@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A probe is a request and the status that it must get.
+// A probe is a request, and the status of the response that it must get.
 type probe struct {
 	status int
 	query  string
@@ -30,7 +30,7 @@ func (p probe) withQuery(query string) probe {
 }
 
 // TestIdentity shows that every operation of the identity provider returns all its documented
-// statuses.
+// statuses, except those in unprovoked.
 func TestIdentity(t *testing.T) {
 	w := newWorld(t)
 	c := w.NewClient(t, "spa", "--first-party", "--post-logout-redirect-uri", harness.RedirectURI)
@@ -70,8 +70,8 @@ func TestIdentity(t *testing.T) {
 	bigName := harness.Body("application/json", []byte(`{"client_name":"`+strings.Repeat("x", 129<<10)+`"}`))
 	initial := w.initialToken(t)
 	app := map[string]any{"redirect_uris": []string{harness.RedirectURI}}
-	registered, manage := w.registration(t, initial)
-	deleted, manageDeleted := w.registration(t, initial)
+	registered, manage := w.register(t, initial)
+	deleted, manageDeleted := w.register(t, initial)
 	full := map[string]any{"client_id": registered, "redirect_uris": []string{harness.RedirectURI}}
 	registration := func(caller harness.Option, success int, body any) []probe {
 		return []probe{
@@ -171,14 +171,14 @@ func TestIdentity(t *testing.T) {
 
 			for status := range op.Responses.Map() {
 				if !seen[status] && !slices.Contains(unprovoked, status) {
-					t.Errorf("%s is documented, but no request provoked it", status)
+					t.Errorf("the status %s is documented, but no request provoked it", status)
 				}
 			}
 		})
 	}
 
 	if a := w.Get(t, "//.well-known/openid-configuration"); a.Status != http.StatusOK {
-		t.Errorf("GET of the OpenID configuration with a double slash = %d, want 200", a.Status)
+		t.Errorf("getting the OpenID configuration with a double slash returned %d, want 200", a.Status)
 	}
 }
 
@@ -196,9 +196,9 @@ func (w *world) initialSecret(t *testing.T) string {
 	return w.CLI(t, "", "client-registration", "token", "create", "--project", w.ID)["token"].(string)
 }
 
-// registration registers a client, and returns its id and its registration access token as a bearer
-// token.
-func (w *world) registration(t *testing.T, initial harness.Option) (id string, manage harness.Option) {
+// register registers a client. It returns the client's id, and its registration access token as a
+// bearer token.
+func (w *world) register(t *testing.T, initial harness.Option) (id string, manage harness.Option) {
 	t.Helper()
 	app := map[string]any{"redirect_uris": []string{harness.RedirectURI}}
 	client := w.Post(t, "/oauth/register", initial, harness.JSON(app)).Want(t, 201).Object(t)

@@ -33,8 +33,8 @@ func (w *world) lines(t *testing.T) map[string]string {
 	return all
 }
 
-// TestLines shows that the command of every operation works when it is pasted into a shell with the
-// variables that it uses.
+// TestLines shows that the command of every operation works when it is pasted into a shell in which
+// the variables that it uses are set.
 func TestLines(t *testing.T) {
 	harness.Need(t, "curl", "sh")
 	w := newWorld(t)
@@ -49,7 +49,7 @@ func TestLines(t *testing.T) {
 			env := slices.Clone(env)
 			line := lines[op.OperationID]
 			if line == "" {
-				t.Fatal("there is no command")
+				t.Fatal("the pages show no command for this operation")
 			}
 
 			path := op.path
@@ -80,7 +80,7 @@ func TestLines(t *testing.T) {
 				env = append(env, "ADDRESS_ID="+w.Address(t, w.NewSAT(t, "grace").SubscriberID))
 			}
 
-			status := paste(t, line, append(env, named(line, op.path, path)...))
+			status := paste(t, line, append(env, pathVariables(line, op.path, path)...))
 			if w.tag[op.Tags[0]] == "Kinds of resources" && strings.HasSuffix(op.path, "{id}") {
 				w.Do(t, "DELETE", path, w.who["basic"]) // the next example uses the same name
 			}
@@ -91,7 +91,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// shell returns the environment variables that the pages use.
+// shell returns the environment variables that the commands on the pages use.
 func (w *world) shell(t *testing.T) []string {
 	t.Helper()
 	sat := w.NewSAT(t, "ada")
@@ -126,9 +126,9 @@ func (w *world) shell(t *testing.T) []string {
 
 var inLine = regexp.MustCompile(`https?://[^/\s"]+(/[^\s"?]*)`)
 
-// named returns the variables in a command's path. It takes their values from the path of an
-// existing object.
-func named(line, pattern, path string) (env []string) {
+// pathVariables returns the variables in a command's path. It takes their values from the path of
+// an existing object.
+func pathVariables(line, pattern, path string) (env []string) {
 	m := inLine.FindStringSubmatch(line)
 	if m == nil {
 		return nil
@@ -144,7 +144,7 @@ func named(line, pattern, path string) (env []string) {
 	return env
 }
 
-// paste runs a command in a directory with a recording and returns the HTTP status.
+// paste runs a command in a directory that contains a recording, and returns the HTTP status.
 func paste(t *testing.T, line string, env []string) int {
 	t.Helper()
 	dir := t.TempDir()
@@ -153,7 +153,7 @@ func paste(t *testing.T, line string, env []string) int {
 		t.Fatal(err)
 	}
 
-	// Deliveries must not leave the machine.
+	// Webhooks must not be delivered to other machines.
 	line = strings.ReplaceAll(line, "example.com/hooks", "hooks.invalid/fabric")
 	line = strings.Replace(line, "curl -sS", "curl -sS -w '\\n%{http_code}'", 1)
 	cmd := exec.Command("sh", "-c", line)

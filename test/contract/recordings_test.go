@@ -14,11 +14,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// notHere lists statuses that other tests provoke. The tests of recordings/laml provoke 406, which
-// needs audio that cannot be converted. TestMediaInAnObjectStore provokes 307.
+// notHere lists statuses that only other tests provoke. 406 needs audio that cannot be converted;
+// see the tests of recordings/laml. TestMediaInAnObjectStore provokes 307.
 var notHere = []string{"307", "406"}
 
-// login signs in a new subscriber with a scope and returns the subscriber's id and access token.
+// login signs in a new subscriber with a scope. It returns the ID and the access token.
 func (w *world) login(t *testing.T, scope string) (string, harness.Option) {
 	t.Helper()
 	sub := w.NewSubscriber(t)
@@ -56,7 +56,8 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 	switch {
 	case strings.Contains(op.path, "{callback}"):
 		q.Set("RecordingStatusCallback", "http://hooks.invalid/recorded")
-	case op.method == "POST" && strings.Contains(op.path, "{"): // these need a recording in progress
+	// These operations need a recording in progress.
+	case op.method == "POST" && strings.Contains(op.path, "{"):
 		q.Set("Status", "in-progress")
 		opts = opts[:1]
 	}
@@ -88,7 +89,7 @@ func (w *world) retention(t *testing.T, op operation) string {
 	return strings.Replace(op.path, "{rule}", id, 1)
 }
 
-// callback returns the id of a recording's status callback.
+// callback returns the ID of a recording's status callback.
 func (w *world) callback(t *testing.T, sid string) string {
 	t.Helper()
 	var page struct {
@@ -121,8 +122,8 @@ func (op operation) uploads() bool {
 	return op.RequestBody != nil && op.RequestBody.Value.Content["audio/*"] != nil
 }
 
-// TestRecordings shows that every operation of recordings returns all its documented statuses. Its
-// checks are similar to those of TestOperations.
+// TestRecordings shows that every operation on recordings returns all its documented statuses. It
+// does for recordings what TestOperations does for other objects.
 func TestRecordings(t *testing.T) {
 	w := newWorld(t)
 	subscriber, login := w.login(t, "openid Voice")
@@ -143,7 +144,7 @@ func TestRecordings(t *testing.T) {
 			for status := range op.Responses.Map() {
 				if !r.seen[status] && !slices.Contains(unprovoked, status) &&
 					!slices.Contains(notHere, status) && !(status == "413" && op.uploads()) {
-					t.Errorf("%s is documented, but no request provoked it", status)
+					t.Errorf("the status %s is documented, but no request provoked it", status)
 				}
 			}
 		})
@@ -163,7 +164,7 @@ func (r *recordingTest) path(t *testing.T) string {
 	return r.recording(t, r.op, r.subscriber)
 }
 
-// do calls the operation at a path, with the body of its example.
+// do calls the operation at a path, with its example body or with a new WAV file.
 func (r *recordingTest) do(t *testing.T, who harness.Option, path string, more ...harness.Option) harness.Answer {
 	t.Helper()
 	opts := []harness.Option{who}
@@ -184,7 +185,7 @@ func (r *recordingTest) succeeds(t *testing.T) {
 	t.Helper()
 	for _, name := range r.op.schemes() {
 		if a := r.do(t, r.who[name], r.path(t)); a.Status < 200 || a.Status > 299 {
-			t.Errorf("with the credentials %s: %d %s, want success", name, a.Status, a.Body)
+			t.Errorf("with the credentials %s: %d %s, want 200 to 299", name, a.Status, a.Body)
 		}
 	}
 
@@ -258,8 +259,8 @@ func (r *recordingTest) refuses(t *testing.T) {
 	}
 }
 
-// conflicts calls the operation in states that it does not permit. These are a recording on hold, a
-// second rule for the same recordings, and a wrong number of recordings.
+// conflicts calls the operation where it must return 409: for a recording on hold, for a second
+// rule for the same recordings, and with a wrong number of recordings.
 func (r *recordingTest) conflicts(t *testing.T) {
 	t.Helper()
 	path, basic := r.path(t), r.who["basic"]
@@ -303,7 +304,7 @@ func (r *recordingTest) mediaAuth(t *testing.T, who, path string, status int) {
 func (r *recordingTest) hides(t *testing.T) {
 	t.Helper()
 	if !strings.Contains(r.op.path, "{") {
-		return // every project has this list
+		return // the path names no object
 	}
 
 	const unknown = "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19"

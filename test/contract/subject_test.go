@@ -28,9 +28,9 @@ func (w *world) subject(t *testing.T, op operation) string {
 
 	switch op.Tags[0] {
 	case "SIP credentials":
-		return w.credentialsOf(t, op)
+		return w.createCredentials(t, op)
 	case "Subscriber access":
-		return w.held(t, op)
+		return w.createOwned(t, op)
 	case "Logouts":
 		c := w.NewClient(t, "web", "--first-party", "--backchannel-logout-uri", "https://hooks.invalid/logout")
 		sub := w.NewSubscriber(t)
@@ -52,9 +52,9 @@ func (w *world) subject(t *testing.T, op operation) string {
 		return fill("{id}", id(t, a.Want(t, 201)))
 	case "Room sessions":
 		if strings.HasPrefix(op.path, "/api/fabric/calls/") {
-			return fill("{id}", w.movable(t, op))
+			return fill("{id}", w.startMovableCall(t, op))
 		}
-		return fill("{id}", w.roomSession(t))
+		return fill("{id}", w.createRoomSession(t))
 	case "Resources":
 		return fill("{id}", w.create(t, "SWML scripts"))
 	}
@@ -64,13 +64,13 @@ func (w *world) subject(t *testing.T, op operation) string {
 		w.CLI(t, "", "key", "rotate", "--project", w.ID, made)
 	}
 	if strings.Contains(op.path, "{delivery}") {
-		return fill("{id}", made, "{delivery}", w.delivery(t, made))
+		return fill("{id}", made, "{delivery}", w.causeDelivery(t, made))
 	}
 	return fill("{id}", made)
 }
 
-// roomSession creates a room with a member and returns the id of its session.
-func (w *world) roomSession(t *testing.T) string {
+// createRoomSession creates a room with a member and returns the id of its session.
+func (w *world) createRoomSession(t *testing.T) string {
 	t.Helper()
 	name := unique("room")
 	w.Post(t, "/api/fabric/resources/conference_rooms", w.who["basic"],
@@ -82,9 +82,10 @@ func (w *world) roomSession(t *testing.T) string {
 	return page.Data[0].ID
 }
 
-// movable begins a call that the operation moves into the room of its example, or out of it. It
-// returns the ID of the call.
-func (w *world) movable(t *testing.T, op operation) string {
+// startMovableCall begins a call and returns its ID. For an operation that moves a call into a
+// room, it creates the room named in the operation's example. For one that moves a call out of a
+// room (DELETE), the call is already in that room.
+func (w *world) startMovableCall(t *testing.T, op operation) string {
 	t.Helper()
 	w.Post(t, "/api/fabric/resources/conference_rooms", w.who["basic"],
 		harness.JSON(map[string]string{"name": "lobby"})).Want(t, 201, 422) // 422 if the room exists
@@ -98,8 +99,8 @@ func (w *world) movable(t *testing.T, op operation) string {
 	return caller.ID
 }
 
-// delivery causes an event that a webhook receives and returns the delivery's id.
-func (w *world) delivery(t *testing.T, webhook string) string {
+// causeDelivery causes an event that the webhook receives, and returns the id of the delivery.
+func (w *world) causeDelivery(t *testing.T, webhook string) string {
 	t.Helper()
 	w.NewSubscriber(t)
 	var page struct{ Data []struct{ ID string } }
@@ -113,8 +114,8 @@ func (w *world) delivery(t *testing.T, webhook string) string {
 	return page.Data[0].ID
 }
 
-// credentialsOf creates a subscriber with SIP credentials and returns the path to them.
-func (w *world) credentialsOf(t *testing.T, op operation) string {
+// createCredentials creates a subscriber with SIP credentials and returns the path to them.
+func (w *world) createCredentials(t *testing.T, op operation) string {
 	t.Helper()
 	of := "/api/fabric/resources/subscribers/" + w.NewSubscriber(t).ID + "/sip_endpoints"
 	if !strings.HasSuffix(op.path, "{id}") {
@@ -125,9 +126,9 @@ func (w *world) credentialsOf(t *testing.T, op operation) string {
 	return of + "/" + id(t, a.Want(t, 201))
 }
 
-// held creates a subscriber with an object whose ID the path contains, and returns the path to the
-// object.
-func (w *world) held(t *testing.T, op operation) string {
+// createOwned creates a subscriber who has an object of the kind that the path names, and returns
+// the path to this object.
+func (w *world) createOwned(t *testing.T, op operation) string {
 	t.Helper()
 	sub := w.NewSubscriber(t)
 	of := "/api/fabric/resources/subscribers/" + sub.ID
@@ -168,7 +169,7 @@ func (w *world) held(t *testing.T, op operation) string {
 	var page struct{ Data []struct{ ID string } }
 	w.Get(t, list, w.who["basic"]).Want(t, 200).Read(t, &page)
 	if len(page.Data) != 1 {
-		t.Fatalf("%s has %d entries, want one", list, len(page.Data))
+		t.Fatalf("%s has %d entries, want 1", list, len(page.Data))
 	}
 	return list + "/" + url.PathEscape(page.Data[0].ID)
 }

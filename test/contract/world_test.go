@@ -19,21 +19,21 @@ import (
 )
 
 // A world is a project with one object of every kind that operations need, and the credentials of
-// another project. That project must not see the objects.
+// another project, which must not see the objects.
 type world struct {
 	*harness.Project
 	doc     *openapitest.Document
-	tag     map[string]string                    // group by tag
+	tag     map[string]string                    // name of the group to which a tag belongs, by tag
 	who     map[string]harness.Option            // credentials by security scheme
 	foreign map[string]harness.Option            // credentials of the other project
 	weak    harness.Option                       // key whose scope permits nothing
 	small   harness.Option                       // key with only the scope Management
 	values  map[string]func(t *testing.T) string // creates a real value, by the example value that it replaces
-	fixed   map[string]fixture                   // by operation ID
+	fixed   map[string]fixture                   // fixtures by operation ID
 }
 
-// A fixture is the path and body for calls of an operation that change nothing. It is created once,
-// and these calls share it.
+// A fixture is a path and body for those calls of an operation that change nothing. It is created
+// once, and all these calls use it.
 type fixture struct {
 	path string
 	body []byte
@@ -104,7 +104,7 @@ func (w *world) newValues() map[string]func(t *testing.T) string {
 			made := w.CLI(t, "", "token", "embed", "--address", w.Address(t, subscriber(t)))
 			return made["token"].(string)
 		},
-		// Deliveries must not leave the machine.
+		// Nothing must be sent to a real host.
 		"example.com/hooks": func(*testing.T) string { return "hooks.invalid/fabric" },
 		"grace@example.com": func(*testing.T) string { return unique("grace") + "@example.com" },
 		"alan@example.com":  func(*testing.T) string { return unique("alan") + "@example.com" },
@@ -122,7 +122,7 @@ func unique(name string) string { return name + strconv.FormatInt(serial.Add(1),
 // An operation is an operation of the OpenAPI document.
 type operation struct {
 	*openapi3.Operation
-	method, path string // path below the server, with its parameters
+	method, path string // path below the server, with parameters in braces
 }
 
 // operations returns the operations of the groups, sorted by ID.
@@ -142,8 +142,8 @@ func (w *world) operations(groups ...string) (all []operation) {
 	return all
 }
 
-// body returns the example of an operation's body, with real values instead of the example values.
-// It returns nil if the operation has no body.
+// body returns the example body of an operation, with real values instead of the example values. It
+// returns nil if the operation has no body.
 func (w *world) body(t *testing.T, op operation) []byte {
 	t.Helper()
 	text := openapitest.Example(op.Operation)
@@ -162,8 +162,8 @@ func (w *world) body(t *testing.T, op operation) []byte {
 	return text
 }
 
-// bodyFor is like body, but for one security scheme. A subscriber's message goes to another
-// subscriber, because nobody can write to themselves.
+// bodyFor is like body, but for one security scheme. With the scheme sat, a message goes from one
+// subscriber to another, because nobody can write to themselves.
 func (w *world) bodyFor(t *testing.T, op operation, scheme string) []byte {
 	t.Helper()
 	text := w.body(t, op)
@@ -217,10 +217,12 @@ func (w *world) ask(t *testing.T, op operation, who harness.Option, path string,
 	return w.Do(t, op.method, path, opts...)
 }
 
+// nobody returns an option that sends no credentials.
 func nobody() harness.Option { return harness.Header("Accept", "*/*") }
 
-// create creates an object of the kind that a tag names, and returns its ID. It uses the operation
-// with this tag that creates objects, with its example. If there is none, it uses the command line.
+// create creates an object of the kind that a tag names, and returns its ID. It calls the operation
+// with this tag that creates objects, with the example body. If there is no such operation, it uses
+// the command line.
 func (w *world) create(t *testing.T, tag string) string {
 	t.Helper()
 	for _, op := range w.operations(w.tag[tag]) {
@@ -252,7 +254,7 @@ func id(t *testing.T, a harness.Answer) string {
 	t.Helper()
 	found, _ := a.Object(t)["id"].(string)
 	if found == "" {
-		t.Fatalf("%s has no id", a.Body)
+		t.Fatalf("%s has no member id", a.Body)
 	}
 	return found
 }

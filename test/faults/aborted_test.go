@@ -17,7 +17,7 @@ import (
 )
 
 // maxAborted is how many aborted requests the server may still be handling when the next ones are
-// sent. More of them would wait for the database longer than the server allows.
+// sent. If there were more, some would wait for the database longer than the server allows.
 const maxAborted = 100
 
 // aborts returns the number of requests of each kind to abort.
@@ -29,8 +29,8 @@ func aborts() int {
 }
 
 // TestAbortedRequests aborts uploads, downloads, sign-ins and token requests by closing their
-// connections. Afterwards the server has as many goroutines, files and connections as before, and
-// has logged no error of its own.
+// connections. Afterwards, the server must have about as many goroutines, files and connections as
+// before, and must not have logged an aborted request as a server error.
 func TestAbortedRequests(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
@@ -126,7 +126,7 @@ func metric(t *testing.T, s *harness.Server, name string) float64 {
 	return 0
 }
 
-// request returns the bytes of a request.
+// request returns a request in the form in which it is sent.
 func request(t *testing.T, s *harness.Server, method, path string, opts ...harness.Option) []byte {
 	t.Helper()
 	r, err := http.NewRequest(method, s.HTTP+path, nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestAuditAway removes the audit trail's table from a running server. Changes and logins are
-// refused completely, and reads succeed. The server recovers on its own.
+// TestAuditAway removes the table of the audit trail from a running server's database. All changes
+// and logins are refused, and reads succeed. When the table is back, the server recovers by itself.
 func TestAuditAway(t *testing.T) {
 	harness.Rows(t)
 	s := harness.Start(t)
@@ -52,7 +52,7 @@ func TestAuditAway(t *testing.T) {
 		page := browser.Open(t, c.NewFlow("openid").URL())
 		page = browser.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": password})
 		if page.Left != nil || page.Status != 503 {
-			t.Errorf("a login with the password %q is answered with %d and %v, want 503", password,
+			t.Errorf("a login with the password %q returned %d (redirect to %v), want 503", password,
 				page.Status, page.Left)
 		}
 	}
@@ -62,7 +62,7 @@ func TestAuditAway(t *testing.T) {
 
 	do(`ALTER TABLE audit_away RENAME TO audit`)
 	if _, err := f.QuickRedeem(code); err != nil {
-		t.Errorf("the code is refused after the trail is restored: %v", err)
+		t.Errorf("redeeming the code after the table is back: %v", err)
 	}
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(created)).Want(t, 201)
 	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {

@@ -14,11 +14,11 @@ import (
 
 const (
 	maxBackupCost = 1.1 // CPU time of a request during a backup, as a multiple of the usual time
-	maxBackupTime = 2   // time of a backup, as a multiple of its CPU time plus the time to copy the files
+	maxBackupTime = 2   // duration of a backup, as a multiple of its CPU time plus the time to copy the files
 )
 
-// backUp creates a backup while clients use the server. With LONG=1, it creates more of them in
-// other directories, and checks what they cost and how long they take.
+// backUp creates a backup while clients use the server. With LONG=1, it creates more backups in
+// other directories, and checks what the backups cost and how long they take.
 func (in *installation) backUp(t *testing.T, archive, recipient string) {
 	t.Helper()
 	quiet, rounds := time.Second, 1
@@ -51,7 +51,7 @@ func (in *installation) backUp(t *testing.T, archive, recipient string) {
 
 	slices.Sort(ratios)
 	if median := ratios[rounds/2]; rounds > 1 && median > maxBackupCost {
-		t.Errorf("requests cost %.2f times as much during a backup (%.2f), want at most %v",
+		t.Errorf("during a backup, requests cost %.2f times as much (all rounds: %.2f), want at most %v",
 			median, ratios, maxBackupCost)
 	}
 }
@@ -67,7 +67,8 @@ func (in *installation) createBackup(t *testing.T, archive, recipient string) ti
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
-// copyFiles copies the files in a directory to the disk, one by one, and returns how long it took.
+// copyFiles copies the files in a directory to the disk, one by one, and returns how long this
+// takes.
 func copyFiles(t *testing.T, dir string) time.Duration {
 	t.Helper()
 	to, err := os.Create(filepath.Join(t.TempDir(), "copy"))
@@ -97,9 +98,8 @@ func copyFiles(t *testing.T, dir string) time.Duration {
 	return time.Since(began)
 }
 
-// costUntil verifies tokens at a fixed rate until done delivers a value or is closed. With every
-// twentieth token, it also lets a browser sign in. It returns the CPU time of the server for each
-// token.
+// costUntil verifies tokens at a fixed rate until it receives from done. With every twentieth
+// token, it also lets a browser sign in. It returns the CPU time of the server per token.
 func (in *installation) costUntil(t *testing.T, done <-chan time.Time) time.Duration {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -22,8 +22,8 @@ type ending struct {
 	end    func(p *pair)
 }
 
-// endings lists all ways to end a call. If the server takes long to notice the end of a call, the
-// function end does not wait for that.
+// endings lists all ways to end a call. If the server takes long to notice that a call has ended,
+// end does not wait for it.
 var endings = []ending{
 	{"the caller hangs up", []string{"NORMAL_CLEARING"}, func(p *pair) {
 		alice, bob := p.talk()
@@ -91,7 +91,7 @@ var endings = []ending{
 	}},
 	{"the offer cannot be used", nil, func(p *pair) {
 		if code := p.alice.TryDial(p.to, "v=0\r\nm=audio 9 x 0\r\n"); code != "400" {
-			p.t.Errorf("the answer to a bad offer is %s, want 400", code)
+			p.t.Errorf("a bad offer returned the code %s, want 400", code)
 		}
 	}},
 	{"a backend hangs up", []string{"MANAGER_REQUEST"}, func(p *pair) {
@@ -155,21 +155,22 @@ var endings = []ending{
 	}},
 }
 
-// expiry is longer than a server takes to end the calls of clients that have vanished.
+// expiry limits how long a server may take to end the calls of clients that have vanished.
 const expiry = 2 * time.Minute
 
-// keptTables lists the tables in which rows of calls and their parties remain after the calls.
+// keptTables lists the tables that keep rows about calls and their parties after the calls have
+// ended.
 var keptTables = []string{"addresses", "audit", "audit_heads", "calls", "daily_counts", "families",
 	"recording_subscribers", "recording_words", "recordings", "revocations", "sequences", "subscribers"}
 
-// manyCounts counts the projects with more than a few daily counts on one day. Their number does
-// not depend on the number of calls.
+// manyCounts counts the days on which a project has more than a few daily counts. A project must
+// have no more of them when it makes more calls.
 const manyCounts = `SELECT count(*) FROM (SELECT 1 FROM daily_counts GROUP BY project_id, day HAVING count(*) > 8)`
 
 // TestCallsLeaveNothing makes CALLS calls, or a few hundred by default, and ends them in every way.
 // Each call leaves a record with its cause. No goroutines, sockets, files or other rows remain. The
-// heap grows only by the tokens of the parties, which the server remembers: about 1 KiB for each,
-// and at most 4,096 of them.
+// heap grows only by about 1 KiB for each token of the parties. The server remembers up to 4,096
+// tokens.
 func TestCallsLeaveNothing(t *testing.T) {
 	harness.OneBackend(t)
 	temporary := t.TempDir()
@@ -181,14 +182,14 @@ func TestCallsLeaveNothing(t *testing.T) {
 		projects[len(projects)-1].NewSAT(t, "somebody")
 	}
 	db, sessions := openRows(t, s, "selvage.db"), openRows(t, s, "sessions.db")
-	before, rowsBefore := residueOf(t, s, temporary), rows(t, db)
+	before, rowsBefore := residueOf(t, s, temporary), countRows(t, db)
 	const others = `SELECT count(*) FROM selvage_sessions WHERE kind <> 'presence'` // presence expires within an hour
 	entries := count(t, sessions, others)
 
 	began := time.Now()
 	want := make(map[string]int)
 	t.Run("end", func(t *testing.T) {
-		for round := 0; len(want) == 0 || total(want) < calls(t); round++ {
+		for round := 0; len(want) == 0 || total(want) < minCalls(t); round++ {
 			for _, e := range endings {
 				for _, cause := range e.causes {
 					want[cause]++
@@ -215,14 +216,14 @@ func TestCallsLeaveNothing(t *testing.T) {
 		after = residueOf(t, s, temporary)
 		return after.since(before)
 	})
-	if got := causes(t, db); !maps.Equal(got, want) {
-		t.Errorf("the records count the causes %v, want %v", got, want)
+	if got := countCauses(t, db); !maps.Equal(got, want) {
+		t.Errorf("the records have the causes %v, want %v", got, want)
 	}
 
 	if got := after.ended; !maps.Equal(got, want) {
 		t.Errorf("the metrics count the causes %v, want %v", got, want)
 	}
-	for _, name := range grown(rowsBefore, rows(t, db)) {
+	for _, name := range grown(rowsBefore, countRows(t, db)) {
 		if !slices.Contains(keptTables, name) {
 			t.Errorf("the table %s has grown", name)
 		}
@@ -237,11 +238,11 @@ func TestCallsLeaveNothing(t *testing.T) {
 	if most := before.heap + 4<<20 + total(want)*2<<10; after.heap > most {
 		t.Errorf("the heap has %d KiB, want at most %d", after.heap>>10, most>>10)
 	}
-	t.Logf("%v; before, %v", after, before)
+	t.Logf("after the calls: %v; before: %v", after, before)
 }
 
-// calls returns the minimum number of calls to make.
-func calls(t *testing.T) int {
+// minCalls returns the minimum number of calls to make.
+func minCalls(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("CALLS")
 	if text == "" {
@@ -270,7 +271,7 @@ type pair struct {
 	alice, bob     *phone.Phone
 }
 
-// pairs counts the pairs. The number of a pair is part of its name.
+// pairs counts the pairs. The names of a pair's subscribers contain its number.
 var pairs atomic.Int64
 
 func newPair(t *testing.T, in *harness.Project) *pair {
@@ -289,7 +290,7 @@ func newPair(t *testing.T, in *harness.Project) *pair {
 	return p
 }
 
-// connect connects another phone, which sends no audio.
+// connect connects another phone of a subscriber. The phone sends no audio.
 func (p *pair) connect(as harness.SAT) *phone.Phone {
 	p.t.Helper()
 	made := phone.Connect(p.t, p.Server, as.Token, "").Silent()
@@ -297,7 +298,7 @@ func (p *pair) connect(as harness.SAT) *phone.Phone {
 	return made
 }
 
-// loud returns phones that send audio.
+// loud makes both phones send audio, and returns the arguments of a call between them.
 func (p *pair) loud() (from, at *phone.Phone, to string) {
 	return p.alice.Loud().G711(), p.bob.Loud().G711(), p.to
 }

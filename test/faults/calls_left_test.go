@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A residue counts the things that calls may leave behind in a running server.
+// A residue is what calls may leave behind in a running server.
 type residue struct {
 	goroutines int
 	sockets    int
@@ -27,24 +27,24 @@ type residue struct {
 	ended      map[string]int // ended calls by cause
 }
 
-// slack is the number of additional goroutines that are allowed at the end, because the server also
-// does other work. Each way to end a call is tried more often than this, so the test notices a
-// goroutine that each of these calls leaves behind.
+// slack is how many more goroutines there may be at the end than before, because the server also
+// does other work. Each way to end a call is tried more often than this, so a way that leaves a
+// goroutine behind each time is noticed.
 const slack = 4
 
-// residueOf measures a server that keeps its temporary files in the directory temporary.
+// residueOf measures a server. temporary is the directory for the server's temporary files.
 func residueOf(t *testing.T, s *harness.Server, temporary string) (r residue) {
 	t.Helper()
 	harness.CloseIdle()
 	r.paths = append(paths(t, temporary, ""), paths(t, s.Data, "media")...)
-	profile := string(ops(t, s, "/debug/pprof/goroutine?debug=1"))
+	profile := string(fetchOps(t, s, "/debug/pprof/goroutine?debug=1"))
 	if _, err := fmt.Sscanf(profile, "goroutine profile: total %d", &r.goroutines); err != nil {
 		t.Fatalf("%v in %.100q", err, profile)
 	}
-	ops(t, s, "/debug/pprof/heap?gc=1")
+	fetchOps(t, s, "/debug/pprof/heap?gc=1")
 
 	r.gauges, r.ended = make(map[string]int), make(map[string]int)
-	for line := range strings.Lines(string(ops(t, s, "/metrics"))) {
+	for line := range strings.Lines(string(fetchOps(t, s, "/metrics"))) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.ParseFloat(value, 64)
 		switch {
@@ -62,15 +62,15 @@ func residueOf(t *testing.T, s *harness.Server, temporary string) (r residue) {
 	return r
 }
 
-// endedMetric is the beginning of the metric lines that count the ends of calls by cause.
+// endedMetric is the beginning of each metric line that counts ended calls by cause.
 const endedMetric = `selvage_calls_ended_total{cause="`
 
 // gauges matches the gauges that are 0 if there are no calls and no clients.
 var gauges = regexp.MustCompile(
 	`^selvage_(relay_sockets|relay_online|calls|call_legs|media_sections|call_recordings)({|$)`)
 
-// ops fetches a path from the ops listener, over a new connection.
-func ops(t *testing.T, s *harness.Server, path string) []byte {
+// fetchOps fetches a path from the ops listener, over a new connection.
+func fetchOps(t *testing.T, s *harness.Server, path string) []byte {
 	t.Helper()
 	return s.Get(t, s.Ops+path, harness.Header("Connection", "close")).Want(t, 200).Body
 }
@@ -85,7 +85,7 @@ func descriptors(t *testing.T, s *harness.Server) (sockets, files int) {
 	}
 
 	for _, e := range entries {
-		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // "" if it was closed before
+		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // "" if the file has been closed since
 		switch {
 		case strings.HasPrefix(target, "socket:"):
 			sockets++
@@ -121,8 +121,8 @@ func (r residue) String() string {
 		r.goroutines, r.sockets, r.files, r.heap>>10)
 }
 
-// since returns an error that names something that was left behind since before was measured. If
-// nothing was left behind, it returns nil.
+// since compares r with an earlier measurement. It returns an error that names something that was
+// left behind, or nil if nothing was.
 func (r residue) since(before residue) error {
 	for name, n := range r.gauges {
 		if n != before.gauges[name] {
@@ -158,8 +158,8 @@ func count(t *testing.T, db *sql.DB, query string, args ...any) (n int) {
 	return n
 }
 
-// rows counts the rows of each table of a database.
-func rows(t *testing.T, db *sql.DB) map[string]int {
+// countRows counts the rows of each table of a database.
+func countRows(t *testing.T, db *sql.DB) map[string]int {
 	t.Helper()
 	names, err := db.Query("SELECT name FROM sqlite_master WHERE type = 'table'")
 	if err != nil {
@@ -184,7 +184,7 @@ func rows(t *testing.T, db *sql.DB) map[string]int {
 	return counts
 }
 
-// grown returns the tables that have more rows than before.
+// grown returns the names of the tables that have more rows than before.
 func grown(before, after map[string]int) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if after[name] > before[name] {
@@ -194,8 +194,8 @@ func grown(before, after map[string]int) (names []string) {
 	return names
 }
 
-// causes counts the records of calls by the cause of their end.
-func causes(t *testing.T, db *sql.DB) map[string]int {
+// countCauses counts the records of calls by the cause of their end.
+func countCauses(t *testing.T, db *sql.DB) map[string]int {
 	t.Helper()
 	found, err := db.Query("SELECT cause, count(*) FROM calls GROUP BY cause")
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestClockJumps sets the clock of a server forward and back. Tokens expire by the new time. A token
-// from a time that has not come yet is refused, and no token is valid longer than its lifetime after
-// the latest time that the clock has shown. Refresh tokens are not lost.
+// TestClockJumps sets the clock of a server forward and back. Tokens expire by the new time. A
+// token that was issued in the future is refused. No token remains valid for longer than its
+// lifetime, counted from the latest time that the clock has shown. Refresh tokens still work.
 func TestClockJumps(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -22,7 +22,7 @@ func TestClockJumps(t *testing.T) {
 
 	// An issue is a JWT that is valid for 15 minutes, a fabric token for 2 hours, and a refresh token.
 	type issue struct{ jwt, sat, refresh string }
-	issued := func() issue {
+	newIssue := func() issue {
 		tokens, _ := c.SignIn(t, sub, "openid offline_access")
 		return issue{
 			jwt:     tokens.AccessToken,
@@ -53,24 +53,24 @@ func TestClockJumps(t *testing.T) {
 		{-time.Hour, 401, 401, 401, 200},
 	} {
 		clock.Set(0)
-		old := issued()
+		old := newIssue()
 		clock.Set(tt.jump)
-		want("from before a jump by "+tt.jump.String(), old, tt.oldJWT, tt.oldSAT)
+		want("that was issued before a jump by "+tt.jump.String(), old, tt.oldJWT, tt.oldSAT)
 		if _, err := c.QuickRefresh(old.refresh); err != nil {
 			t.Errorf("a refresh token from before a jump by %v: %v", tt.jump, err)
 		}
 
-		later := issued()
+		later := newIssue()
 		clock.Set(0)
-		want("from after a jump by "+tt.jump.String(), later, tt.laterJWT, tt.laterSAT)
+		want("that was issued after a jump by "+tt.jump.String(), later, tt.laterJWT, tt.laterSAT)
 		clock.Set(max(tt.jump, 0) + 2*time.Hour + time.Minute)
-		want("that has expired", old, 401, 401)
-		want("that has expired since a jump by "+tt.jump.String(), later, 401, 401)
+		want("that was issued before a jump by "+tt.jump.String()+" and has expired", old, 401, 401)
+		want("that was issued after a jump by "+tt.jump.String()+" and has expired", later, 401, 401)
 	}
 }
 
-// TestClockJumpsLimits uses up a rate limit while the clock is an hour ahead. Once the clock is right
-// again, the limit permits one more guess, and recovers as soon as usual.
+// TestClockJumpsLimits uses up a rate limit while the clock is an hour ahead. After each jump back,
+// the limit permits one more guess, and the time to wait is no longer than usual.
 func TestClockJumpsLimits(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -94,15 +94,16 @@ func TestClockJumpsLimits(t *testing.T) {
 		}
 		for range guesses {
 			if page := guess(); page.Status == 429 {
-				t.Errorf("a guess at %v = 429 with Retry-After %q, want no 429", offset, page.Header.Get("Retry-After"))
+				t.Errorf("with the clock off by %v, a guess was refused with Retry-After %q", offset,
+					page.Header.Get("Retry-After"))
 			}
 		}
 
 		page := guess()
 		wait, err := strconv.Atoi(page.Header.Get("Retry-After"))
 		if page.Status != 429 || err != nil || time.Duration(wait)*time.Second > interval {
-			t.Errorf("one guess too many at %v = %d with Retry-After %q, want 429 with at most %v", offset,
-				page.Status, page.Header.Get("Retry-After"), interval)
+			t.Errorf("a guess too many at the offset %v returned %d with Retry-After %q, want 429 with at most %v",
+				offset, page.Status, page.Header.Get("Retry-After"), interval)
 		}
 	}
 }

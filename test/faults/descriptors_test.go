@@ -16,8 +16,8 @@ import (
 )
 
 // TestDescriptorsExhausted opens more connections than the server may have open files, and leaves
-// them idle. A client with an earlier connection is still served. The server closes connections
-// without requests, logs why it accepted no others, and then accepts new ones.
+// them idle. A client with an earlier connection is still served. The server logs why it accepts no
+// more connections, closes idle ones, and then accepts new ones.
 func TestDescriptorsExhausted(t *testing.T) {
 	harness.Rows(t)
 	harness.Need(t, "prlimit")
@@ -34,7 +34,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 
 	early := dial(t, s)
 	if status := ask(t, early, "/oauth/jwks"); status != 200 {
-		t.Fatalf("the status is %d before the other connections, want 200", status)
+		t.Fatalf("before the other connections are open, the status is %d, want 200", status)
 	}
 
 	for range idle {
@@ -49,7 +49,7 @@ func TestDescriptorsExhausted(t *testing.T) {
 	})
 	for range 20 {
 		if status := ask(t, early, "/oauth/jwks"); status != 200 {
-			t.Errorf("the status is %d on a connection that is already open, want 200", status)
+			t.Errorf("on a connection that is already open, the status is %d, want 200", status)
 		}
 	}
 

@@ -16,9 +16,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestSyncFails makes the kernel fail each request to write files to the disk, as a dying disk does.
-// During this time, the server refuses all changes. Afterwards, changes succeed again. A crash then
-// loses no change that the server has acknowledged.
+// TestSyncFails makes every fsync fail, as on a failing disk. During this time, the server refuses
+// all changes. Afterwards, changes succeed again. A crash then loses no change that the server has
+// acknowledged.
 func TestSyncFails(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -30,7 +30,7 @@ func TestSyncFails(t *testing.T) {
 	repair()
 	harness.Eventually(t, recovers, "a change to succeed", func() error {
 		if status := c.create(t, "after"); status != http.StatusCreated {
-			return fmt.Errorf("the change = %d, want 201", status)
+			return fmt.Errorf("the change returned %d, want 201", status)
 		}
 		return nil
 	})
@@ -53,7 +53,7 @@ func TestCrashWhileSyncFails(t *testing.T) {
 	c.wantNothingLost(t)
 }
 
-// A creator creates subscribers, and knows which of them the server has acknowledged.
+// A creator creates subscribers, and remembers which of them the server has acknowledged.
 type creator struct {
 	server       *harness.Server
 	project      *harness.Project
@@ -82,7 +82,7 @@ func (c *creator) create(t *testing.T, name string) (status int) {
 		c.acknowledged = append(c.acknowledged, created.ID)
 	}
 	if a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") == "" {
-		t.Error("a refusal without Retry-After")
+		t.Error("the refusal has no Retry-After")
 	}
 	return a.Status
 }
@@ -90,7 +90,7 @@ func (c *creator) create(t *testing.T, name string) (status int) {
 func (c *creator) wantCreated(t *testing.T, name string) {
 	t.Helper()
 	if status := c.create(t, name); status != http.StatusCreated {
-		t.Fatalf("creating a subscriber = %d, want 201", status)
+		t.Fatalf("creating a subscriber returned %d, want 201", status)
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *creator) wantRefused(t *testing.T) {
 	p := c.project
 	for i := range 3 {
 		if status := c.create(t, fmt.Sprintf("during%d", i)); status != http.StatusServiceUnavailable {
-			t.Errorf("a change that cannot be written to the disk = %d, want 503", status)
+			t.Errorf("a change that cannot be written to the disk returned %d, want 503", status)
 		}
 		p.Post(t, p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", harness.Tone(8000+i, 2))).Want(t, 503)
 		p.Get(t, subscribers, p.Basic()).Want(t, 200)
@@ -133,11 +133,11 @@ func failSyncs(t *testing.T, pid int) (repair func()) {
 
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // it reports the signal that ends it
+		_ = cmd.Wait() // fails because a signal ends the process
 		close(exited)
 	}()
 	repair = func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended with the process
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails if strace has ended with the traced process
 		<-exited
 	}
 	t.Cleanup(repair)
@@ -148,13 +148,13 @@ func failSyncs(t *testing.T, pid int) (repair func()) {
 			harness.Missing(t, "the right to trace a process with strace")
 		default:
 		}
-		return allTraced(pid)
+		return checkTraced(pid)
 	})
 	return repair
 }
 
-// allTraced returns an error if a thread of a process is not traced.
-func allTraced(pid int) error {
+// checkTraced returns an error if a thread of a process is not traced.
+func checkTraced(pid int) error {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	if err != nil {
 		return err

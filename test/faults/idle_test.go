@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// These constants limit the memory in KiB of a server that has nothing to do, right after its start
-// and after it has served many people. Garbage collections, which are minutes apart, need more for
+// These constants limit the memory of an idle server, in KiB: right after its start, and after it
+// has served many people. A garbage collection, which happens every few minutes, may need more for
 // some seconds.
 const (
 	idleMemory = 40 << 10
@@ -73,8 +73,8 @@ func visit(c *harness.Client, cookies harness.Option) error {
 	return err
 }
 
-// wantIdleMemory waits until the memory of a server was below most, in KiB, for at least three
-// quarters of half a minute.
+// wantIdleMemory waits until a server used less memory than most, in KiB, in three quarters of the
+// samples of the last half minute.
 func wantIdleMemory(t *testing.T, s *harness.Server, when string, most int) {
 	t.Helper()
 	const samples = 60
@@ -89,10 +89,11 @@ func wantIdleMemory(t *testing.T, s *harness.Server, when string, most int) {
 		last = last[len(last)-samples:]
 		sorted := slices.Sorted(slices.Values(last))
 		if typical := sorted[samples*3/4]; typical < most {
-			t.Logf("%s: %d MiB, %d at most", when, sorted[samples/2]>>10, sorted[samples-1]>>10)
+			t.Logf("%s, an idle server uses %d MiB (median), at most %d MiB", when, sorted[samples/2]>>10,
+				sorted[samples-1]>>10)
 			return
 		} else if time.Now().After(deadline) {
-			t.Fatalf("%s, an idle server needs %d MiB, want less than %d", when, typical>>10, most>>10)
+			t.Fatalf("%s, an idle server uses %d MiB, want less than %d MiB", when, typical>>10, most>>10)
 		}
 	}
 }

@@ -21,14 +21,14 @@ const (
 )
 
 // TestKillDuringRecordedCalls kills the server while people talk and are recorded. After the next
-// start, each recording is complete except for its last second, with the caller on the left.
+// start, each recording lacks at most its last second, and has the caller on the left channel.
 func TestKillDuringRecordedCalls(t *testing.T) {
 	harness.Rows(t)
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	p.Command(t, "", "project", "update", p.ID, "--record-calls", "on")
 
-	answered := make(map[string]time.Time) // times by call
+	answered := make(map[string]time.Time) // when each call was answered, by the call's ID
 	var last *phone.Call
 	for range recordedCalls {
 		two := newPair(t, p)
@@ -46,30 +46,31 @@ func TestKillDuringRecordedCalls(t *testing.T) {
 		return nil
 	})
 	killed := time.Now()
-	killed = killed.Add(-max(0, recordingLag(t, s)-time.Second)) // the disk may be busy
+	// On a busy disk, more than the last second is lost.
+	killed = killed.Add(-max(0, recordingLag(t, s)-time.Second))
 	s.Kill()
 	s.Restart(t)
 
 	var found []recording
 	harness.Eventually(t, time.Minute, "the recordings", func() error {
 		found = recordingsOf(t, p)
-		return wantEnded(found)
+		return checkEnded(found)
 	})
 	for _, r := range found {
 		began, ok := answered[r.CallSid]
 		if !ok {
-			t.Errorf("a recording of the unknown call %q", r.CallSid)
+			t.Errorf("there is a recording of the unknown call %q", r.CallSid)
 		}
 		delete(answered, r.CallSid)
 		r.check(t, p, killed.Sub(began))
 	}
 }
 
-// recordingLag returns how much sound may not be on disk yet, according to the metrics.
+// recordingLag returns how much audio may not be on disk yet, according to the metrics.
 func recordingLag(t *testing.T, s *harness.Server) time.Duration {
 	t.Helper()
 	const metric = "selvage_call_recording_lag_seconds "
-	for line := range strings.Lines(string(ops(t, s, "/metrics"))) {
+	for line := range strings.Lines(string(fetchOps(t, s, "/metrics"))) {
 		if text, ok := strings.CutPrefix(line, metric); ok {
 			seconds, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 			if err != nil {
@@ -96,27 +97,28 @@ func recordingsOf(t *testing.T, p *harness.Project) []recording {
 	return list.Recordings
 }
 
-// wantEnded returns an error unless there is a recording of each call, and no recording is in
-// progress.
-func wantEnded(all []recording) error {
+// checkEnded returns an error unless there is a recording for each call, and all recordings are
+// completed.
+func checkEnded(all []recording) error {
 	for _, r := range all {
 		if r.Status != "completed" {
 			return fmt.Errorf("recording %.8s is %s", r.Sid, r.Status)
 		}
 	}
 	if len(all) != recordedCalls {
-		return fmt.Errorf("%d recordings, want %d", len(all), recordedCalls)
+		return fmt.Errorf("there are %d recordings, want %d", len(all), recordedCalls)
 	}
 	return nil
 }
 
-// check fails the test unless a recording has both tones until its end, and is at most a second
-// shorter than the call.
+// check fails the test unless each channel of a recording has its own tone until the end, and the
+// recording is at most a second shorter than the call.
 func (r recording) check(t *testing.T, p *harness.Project, lasted time.Duration) {
 	t.Helper()
 	sound := harness.ReadWAV(t, p.Get(t, p.LaML("/Recordings/"+r.Sid+".wav"), p.Basic()).Want(t, 200).Body)
 	if got := sound.Seconds(); got < lasted.Seconds()-1 {
-		t.Errorf("the recording of a call of %v has %.2f s, want at most a second less", lasted, got)
+		t.Errorf("the recording of a call of %v lasts %.2f s, want at most a second less than the call",
+			lasted, got)
 	}
 	if r.ErrorCode == "" {
 		t.Error("the recording does not say that it is incomplete")
@@ -126,7 +128,7 @@ func (r recording) check(t *testing.T, p *harness.Project, lasted time.Duration)
 		other := aliceHz + bobHz - hz
 		mine, theirs := sound.Power(channel, hz, -1), sound.Power(channel, other, -1)
 		if mine < 1e6 || theirs > mine/100 {
-			t.Errorf("in its last second, channel %d has the power %.0f at %d Hz and %.0f at %d Hz, want the first",
+			t.Errorf("channel %d ends with the power %.0f at %d Hz and %.0f at %d Hz, want only the first tone",
 				channel, mine, hz, theirs, other)
 		}
 	}

@@ -7,17 +7,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A login contains the code and the tokens of one login that the server acknowledged to a client.
+// A login contains the code and the refresh tokens that the server acknowledged to a client in one
+// login.
 type login struct {
 	flow    *harness.Flow
 	code    string
-	refresh string // newest refresh token that was acknowledged
-	old     string // refresh token before refresh; "" if there is none
-	unsure  bool   // whether the last refresh failed, so that the server may have used up refresh
+	refresh string // the newest acknowledged refresh token
+	old     string // the refresh token before that; "" if there is none
+	unsure  bool   // the last refresh failed, but may have used up the newest token
 }
 
-// TestKillDuringLogins kills the server while clients redeem codes and refresh tokens. Nothing
-// that was acknowledged is lost, and nothing that was used up is valid again.
+// TestKillDuringLogins kills the server while clients redeem codes and refresh tokens. No
+// acknowledged token is lost, and no used code or token is valid again.
 func TestKillDuringLogins(t *testing.T) {
 	const workers = 4
 	s := harness.Start(t)
@@ -47,13 +48,13 @@ func TestKillDuringLogins(t *testing.T) {
 		}
 
 		if _, err := c.NewFlow("openid").QuickCode(b.Cookies()); err != nil {
-			t.Errorf("the browser's session did not survive the kill: %v", err)
+			t.Errorf("the browser's login was lost when the server was killed: %v", err)
 		}
 	}
 }
 
-// logInUntilKilled runs flows until the server is killed, and counts each exchange of a code
-// and each refresh in acked.
+// logInUntilKilled signs in repeatedly until the server is killed. It counts each redeemed code and
+// each refresh in acked.
 func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter) (done []*login) {
 	for {
 		l := &login{flow: c.NewFlow("openid offline_access")}
@@ -86,13 +87,12 @@ func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter)
 	}
 }
 
-// check checks that the server still has all data of a login that it acknowledged before it was
-// killed.
+// check checks that the server still knows what it acknowledged of a login before it was killed.
 func (l *login) check(t *testing.T) {
 	t.Helper()
 	c := l.flow.Client
 	if _, err := c.QuickRefresh(l.refresh); err != nil && !l.unsure {
-		t.Errorf("an acknowledged refresh token was lost in the kill: %v", err)
+		t.Errorf("an acknowledged refresh token was lost when the server was killed: %v", err)
 	}
 	if l.old != "" {
 		harness.WantInvalidGrant(t, "a refresh token that was used before the kill")(c.QuickRefresh(l.old))

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestKillBeforeLogout kills the server while logins end. The client is notified of every
-// acknowledged end, and of no login that continues.
+// TestKillBeforeLogout kills the server while logins end. The client is notified of every logout
+// that the server acknowledged, and of no login that continues.
 func TestKillBeforeLogout(t *testing.T) {
 	t.Parallel()
 	const workers, each = 2, 12
@@ -22,11 +22,11 @@ func TestKillBeforeLogout(t *testing.T) {
 		"--backchannel-logout-uri", h.URL)
 	sub := p.NewSubscriber(t)
 
-	logins := make([][]*ended, workers)
+	logins := make([][]*endingLogin, workers)
 	for i := range logins {
 		for range each {
 			tokens, _ := c.SignIn(t, sub, "openid")
-			logins[i] = append(logins[i], &ended{sid: tokens.SessionOf(t), access: tokens.AccessToken})
+			logins[i] = append(logins[i], &endingLogin{sid: tokens.SessionOf(t), access: tokens.AccessToken})
 		}
 	}
 
@@ -44,7 +44,7 @@ func TestKillBeforeLogout(t *testing.T) {
 		s.Restart(t)
 	}
 
-	// A login may have ended although the server was killed before it acknowledged the end.
+	// A login may have ended even if the server was killed before it acknowledged the logout.
 	var all, going []string
 	for _, l := range slices.Concat(logins...) {
 		if l.acked || p.Get(t, "/subscriber/info", harness.Bearer(l.access)).Status == http.StatusUnauthorized {
@@ -64,7 +64,8 @@ func TestKillBeforeLogout(t *testing.T) {
 	harness.Eventually(t, tellDeadline, "all acknowledged logouts to be delivered", func() error {
 		for _, sid := range all {
 			if !slices.Contains(delivered(), sid) {
-				return fmt.Errorf("%s was not delivered among %d of %d", sid, len(delivered()), len(all))
+				return fmt.Errorf("the logout %s is not among the %d that were delivered, of %d", sid,
+					len(delivered()), len(all))
 			}
 		}
 		return nil
@@ -72,20 +73,20 @@ func TestKillBeforeLogout(t *testing.T) {
 
 	for _, sid := range going {
 		if slices.Contains(delivered(), sid) {
-			t.Errorf("the client is notified of the login %s, which has not ended", sid)
+			t.Errorf("the client was notified of the login %s, which has not ended", sid)
 		}
 	}
 }
 
-// An ended is a login that has ended, or that was ending when the server was killed.
-type ended struct {
+// An endingLogin is a login that the test ends.
+type endingLogin struct {
 	sid, access string
 	acked       bool
 }
 
 // endUntilKilled ends one login after another until the server is killed. It records which logouts
 // the server acknowledged.
-func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*ended, acked *counter) {
+func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*endingLogin, acked *counter) {
 	for _, l := range logins {
 		if l.acked {
 			continue

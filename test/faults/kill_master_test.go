@@ -12,9 +12,9 @@ import (
 )
 
 // TestKillDuringMasterKey kills `selvage master-key rotate` at different moments. In every other
-// round, it also kills the server. Each time, the rotation has happened completely or not at all.
-// The audit trail stays verifiable, all earlier tokens stay valid, secrets can be read, and changes
-// are possible. The next rotation completes, and then nothing needs an earlier master key.
+// round, it also kills the server. Each time, the rotation must have happened completely or not at
+// all. The audit trail can be verified, all earlier tokens are valid, secrets can be read, and
+// changes are possible. After another, complete rotation, nothing needs an earlier master key.
 func TestKillDuringMasterKey(t *testing.T) {
 	harness.Rows(t)
 	s := harness.StartConfig(t, harness.Config{})
@@ -38,18 +38,18 @@ func TestKillDuringMasterKey(t *testing.T) {
 		}
 		now := masterKeys(t, s)
 		if now != before && now != before+1 {
-			t.Fatalf("after a killed rotation there are %d master keys, want %d or one more", now, before)
+			t.Fatalf("after a killed rotation, there are %d master keys, want %d or one more", now, before)
 		}
 		rotated += now - before
 		wantUsable(t, l, secret)
 	}
-	t.Logf("%d of %d killed rotations had happened", rotated, rounds())
+	t.Logf("%d of %d killed rotations had taken effect", rotated, rounds())
 
 	rotateMaster(t, s, 0)
 	s.Kill()
 	earlier, err := filepath.Glob(filepath.Join(s.Data, "master.key.*"))
 	if err != nil || len(earlier) == 0 {
-		t.Fatalf("no earlier master keys are kept: %v", err)
+		t.Fatalf("there are no earlier master keys: %v", err)
 	}
 	for _, file := range earlier {
 		if err := os.Remove(file); err != nil {
@@ -60,7 +60,7 @@ func TestKillDuringMasterKey(t *testing.T) {
 	wantUsable(t, l, secret)
 }
 
-// rotateMaster replaces the master key. If after is set, it kills the command after this time.
+// rotateMaster replaces the master key. If after is not 0, it kills the command after this time.
 func rotateMaster(t *testing.T, s *harness.Server, after time.Duration) {
 	t.Helper()
 	if s.Database() != "" {
@@ -78,7 +78,7 @@ func rotateMaster(t *testing.T, s *harness.Server, after time.Duration) {
 	}
 	kill := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
-	_ = cmd.Wait() // it may have been killed
+	_ = cmd.Wait() // fails if the process was killed
 }
 
 // masterKeys returns the number of master keys that the installation has had.
@@ -93,8 +93,8 @@ func signingKey(t *testing.T, p *harness.Project) string {
 	return p.CLI(t, "", "webhook", "key", "show", "--project", p.ID)["key"].(string)
 }
 
-// wantUsable checks that all tokens are valid, that the audit trail can be verified, that a secret
-// has not changed, and that the server can create new tokens.
+// wantUsable checks that all tokens are valid, that the audit trail can be verified, that the
+// signing key of webhooks is still secret, and that the server can create new tokens.
 func wantUsable(t *testing.T, l *load, secret string) {
 	t.Helper()
 	for _, v := range l.tokens {
@@ -103,7 +103,7 @@ func wantUsable(t *testing.T, l *load, secret string) {
 			err = a.StatusIs(200)
 		}
 		if err != nil {
-			t.Errorf("a valid token after a rotation: %v", err)
+			t.Errorf("using a valid token after a rotation: %v", err)
 		}
 	}
 
@@ -111,7 +111,7 @@ func wantUsable(t *testing.T, l *load, secret string) {
 		t.Errorf("audit verify after a rotation: %v, want an intact trail", report)
 	}
 	if now := signingKey(t, l.project); now != secret {
-		t.Error("the signing key of webhooks changed")
+		t.Error("the signing key of webhooks has changed")
 	}
-	l.mint()
+	l.addTokens()
 }

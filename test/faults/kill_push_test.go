@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A pusher is a client with the profile fapi2. It pushes authorization requests.
+// A pusher is a client with the profile fapi2, which pushes authorization requests.
 type pusher struct {
 	*harness.Client
 	signer jose.Signer
@@ -48,8 +48,7 @@ func newPusher(t *testing.T, p *harness.Project) pusher {
 	return pusher{Client: c, signer: signer, holder: harness.NewHolder(t, p.Issuer())}
 }
 
-// assertion returns a new assertion. It contains an iat only if iat is set, because some clients
-// omit the iat.
+// assertion returns a new assertion. Some clients omit the iat claim, so it is optional.
 func (c pusher) assertion(t *testing.T, iat bool) string {
 	t.Helper()
 	claims := map[string]any{"iss": c.ID, "sub": c.ID, "aud": c.Issuer(), "jti": rand.Text(),
@@ -72,7 +71,7 @@ func (c pusher) assertion(t *testing.T, iat bool) string {
 	return text
 }
 
-// send posts a form with an assertion and a proof.
+// send posts a form with a client assertion and a DPoP proof.
 func (c pusher) send(t *testing.T, path string, v url.Values, assertion string,
 	proof harness.Option) harness.Answer {
 	t.Helper()
@@ -84,9 +83,10 @@ func (c pusher) send(t *testing.T, path string, v url.Values, assertion string,
 	return c.Post(t, path, harness.Form(form), proof)
 }
 
-// TestKillAfterPush kills the server after a client has pushed an authorization request, and after
-// a browser has answered it. Afterwards, the assertion and the proof of the push are refused, and the
-// request cannot be answered again. New assertions, proofs and requests are accepted immediately.
+// TestKillAfterPush kills the server after a client has pushed an authorization request and a
+// person has answered it in a browser. Afterwards, the assertion and the proof of the push are
+// refused, and the request cannot be answered again. New assertions, proofs and requests are
+// accepted immediately.
 func TestKillAfterPush(t *testing.T) {
 	t.Parallel()
 	s := harness.StartConfig(t, harness.Config{})
@@ -116,7 +116,8 @@ func TestKillAfterPush(t *testing.T) {
 
 		a := p.Get(t, "/login/oauth/authorize?"+f.Query.Encode())
 		if a.Status != 400 && !strings.Contains(a.Header.Get("Location"), "error=invalid_request_uri") {
-			t.Errorf("an answered request is answered again: %d to %q", a.Status, a.Header.Get("Location"))
+			t.Errorf("a request that was already answered returned %d and redirected to %q, want a refusal",
+				a.Status, a.Header.Get("Location"))
 		}
 		c.send(t, token, f.Form(code), c.assertion(t, iat), prove(token)).Want(t, 200)
 		c.send(t, par, again.Query, c.assertion(t, iat), prove(par)).Want(t, 201)

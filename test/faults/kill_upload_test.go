@@ -17,12 +17,13 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// sweepDeadline limits how long bytes without a recording may remain after a start.
+// sweepDeadline limits how long files without a recording may remain after a start of the server.
 const sweepDeadline = 90 * time.Second
 
 // TestKillDuringUploads kills the server while recordings are uploaded. Acknowledged recordings are
-// complete, and listed recordings can be fetched. In a directory, all other bytes are deleted. In a
-// bucket, they are deleted only when they are a day old.
+// complete, and listed recordings can be fetched. In a directory, all other files are deleted. In a
+// bucket, the server would delete them only when they are a day old, so the test does not check
+// this.
 func TestKillDuringUploads(t *testing.T) {
 	harness.Rows(t)
 	t.Run("directory", func(t *testing.T) { killDuringUploads(t, true) })
@@ -58,7 +59,7 @@ func killDuringUploads(t *testing.T, swept bool, env ...string) {
 			wg.Go(func() { done[i] = uploadUntilKilled(p, (round*workers+i)*1000, acked) })
 		}
 
-		cut := cutUpload(p)
+		cut := beginUpload(p)
 		acked.await(6 + 3*(round%4))
 		s.Kill()
 		wg.Wait()
@@ -80,12 +81,12 @@ func killDuringUploads(t *testing.T, swept bool, env ...string) {
 	}
 	listed := list(t, p)
 	harness.Eventually(t, sweepDeadline, "the sweep of files without a recording", func() error {
-		return sameKeys(filepath.Join(s.Data, "media"), len(listed))
+		return checkKeys(filepath.Join(s.Data, "media"), len(listed))
 	})
 }
 
-// uploadUntilKilled stores one recording after another, all different, until the server is
-// killed. It returns the acknowledged recordings by Sid.
+// uploadUntilKilled uploads one recording after another, all different, until the server is killed.
+// It returns the acknowledged recordings by Sid.
 func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string][]byte {
 	stored := map[string][]byte{}
 	for i := 1; ; i++ {
@@ -107,9 +108,9 @@ func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string]
 	}
 }
 
-// cutUpload begins an upload that never ends on its own. The returned function aborts it and waits
-// for its failure.
-func cutUpload(p *harness.Project) func() {
+// beginUpload begins an upload that does not end by itself. The returned function aborts the
+// upload, and waits until it has failed.
+func beginUpload(p *harness.Project) func() {
 	body, feed := io.Pipe()
 	ended := make(chan struct{})
 	go func() {
@@ -148,13 +149,14 @@ func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte, 
 		fetched[sid] = true
 		got := p.Get(t, p.LaML("/Recordings/"+sid+".wav")).Want(t, 200)
 		if wav, acked := stored[sid]; acked && !bytes.Equal(got.Body, wav) {
-			t.Errorf("recording %s has %d bytes, not the %d that were acknowledged", sid, len(got.Body), len(wav))
+			t.Errorf("the recording %s has %d bytes, which are not the %d bytes that were uploaded", sid,
+				len(got.Body), len(wav))
 		}
 	}
 
 	for sid := range stored {
 		if !listed[sid] {
-			t.Errorf("recording %s was acknowledged and is not listed", sid)
+			t.Errorf("the recording %s was acknowledged, but is not listed", sid)
 		}
 	}
 }
@@ -177,9 +179,9 @@ func list(t *testing.T, p *harness.Project) (sids []string) {
 	return sids
 }
 
-// sameKeys returns an error unless the files below dir belong to exactly the wanted number of keys.
-// The files of a key are named after the key.
-func sameKeys(dir string, want int) error {
+// checkKeys returns an error unless the files below dir belong to want media keys. The name of a
+// file begins with its key.
+func checkKeys(dir string, want int) error {
 	keys := map[string]bool{}
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -189,7 +191,7 @@ func sameKeys(dir string, want int) error {
 		return err
 	})
 	if err == nil && len(keys) != want {
-		err = fmt.Errorf("files of %d keys for %d recordings", len(keys), want)
+		err = fmt.Errorf("there are files of %d keys, want %d, one for each recording", len(keys), want)
 	}
 	return err
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// tellDeadline limits how long the next delivery may take after a start. The lease of a killed node
-// on a webhook expires after a few seconds.
+// tellDeadline limits how long the next delivery may take. It includes the few seconds until a
+// killed node's lease on the webhook expires.
 const tellDeadline = 90 * time.Second
 
-// TestKillBeforeDelivery kills the server while subscribers are created. Every acknowledged
-// subscriber is delivered to the webhook. Every delivered subscriber exists.
+// TestKillBeforeDelivery kills the server while subscribers are created. The webhook receives an
+// event for every acknowledged subscriber, and no event for a subscriber that does not exist.
 func TestKillBeforeDelivery(t *testing.T) {
 	harness.Rows(t)
 	t.Parallel()
@@ -48,7 +48,8 @@ func TestKillBeforeDelivery(t *testing.T) {
 		before := len(missing)
 		harness.Eventually(t, tellDeadline, "another acknowledged subscriber to be delivered", func() error {
 			if missing = undelivered(r, made); len(missing) >= before {
-				return fmt.Errorf("%d of %d are missing, for example %s", len(missing), len(made), missing[0])
+				return fmt.Errorf("the webhook has not received %d of %d subscribers, for example %s",
+					len(missing), len(made), missing[0])
 			}
 			return nil
 		})
@@ -68,8 +69,8 @@ func undelivered(r *harness.Receiver, ids []string) (missing []string) {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return delivered[id] })
 }
 
-// subscribeUntilKilled creates one subscriber after another until the server is killed, and
-// returns the acknowledged ids.
+// subscribeUntilKilled creates one subscriber after another until the server is killed, and returns
+// the ids of those that the server acknowledged.
 func subscribeUntilKilled(p *harness.Project, name string, acked *counter) (ids []string) {
 	for i := 0; ; i++ {
 		a, err := p.Try("POST", "/api/fabric/resources/subscribers", p.Basic(),

@@ -19,14 +19,15 @@ import (
 )
 
 // TestLostDeletes deletes recordings while the object store refuses to delete objects, or claims to
-// have deleted them but keeps them. The recordings are gone immediately, and their objects as soon
-// as the store deletes objects again.
+// have deleted them but keeps them. The recordings are gone immediately. Their objects are deleted
+// after the store works again.
 func TestLostDeletes(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
 	store, bucket := servers.S3(t)
-	var answer atomic.Int64 // status of DELETE requests, which do not reach the store; 0 lets them through
-	endpoint := losing(t, store.Endpoint, &answer)
+	// Status with which DELETE requests are answered instead of reaching the store; 0 lets them through.
+	var answer atomic.Int64
+	endpoint := startProxy(t, store.Endpoint, &answer)
 	var env []string
 	for name, value := range store.Env(bucket) {
 		env = append(env, name+"="+strings.ReplaceAll(value, store.Endpoint, endpoint))
@@ -53,9 +54,9 @@ func TestLostDeletes(t *testing.T) {
 	})
 }
 
-// losing returns the URL of a proxy for the object store. If status is not 0, the proxy answers DELETE
-// requests itself, with that status.
-func losing(t *testing.T, to string, status *atomic.Int64) string {
+// startProxy starts a proxy for the object store, and returns its URL. If status is not 0, the
+// proxy answers DELETE requests itself, with that status.
+func startProxy(t *testing.T, to string, status *atomic.Int64) string {
 	t.Helper()
 	target, err := url.Parse(to)
 	if err != nil {
@@ -64,7 +65,7 @@ func losing(t *testing.T, to string, status *atomic.Int64) string {
 
 	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		r.Out.Host = r.In.Host // the signature covers it
+		r.Out.Host = r.In.Host // the request's signature covers the host
 	}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n := int(status.Load()); n != 0 && r.Method == http.MethodDelete {
@@ -77,7 +78,7 @@ func losing(t *testing.T, to string, status *atomic.Int64) string {
 	return s.URL
 }
 
-// files returns the names of all files below a directory.
+// files returns the paths of all files below a directory.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -12,17 +12,16 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// These constants describe the load during the rotation of keys: the requests per second and the
-// clients that send them.
+// These constants describe the load during the rotation of keys.
 const (
-	verifications = 200
-	longRate      = 500 // rate with LONG=1
-	verifiers     = 10
-	turnEvery     = 8 * time.Second // more than twice the time until a next key is known everywhere
+	verifications = 200             // per second
+	longRate      = 500             // per second, with LONG=1
+	verifiers     = 10              // clients that send the requests
+	turnEvery     = 8 * time.Second // more than twice the time after which a new key may be used
 )
 
-// TestRotationUnderLoad rotates all keys with a command every few seconds while tokens are
-// verified, including tokens from earlier keys. No token is refused. LONG=1 runs the test for two
+// TestRotationUnderLoad rotates all keys with a command every few seconds, while clients verify
+// tokens of the current keys and of earlier keys. No token is refused. LONG=1 runs the test for two
 // minutes, at more than twice the rate.
 func TestRotationUnderLoad(t *testing.T) {
 	harness.Rows(t)
@@ -30,7 +29,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	publish := "SELVAGE_KEYS__PUBLISH=2s"
 	s := harness.StartConfig(t, harness.Config{Env: []string{publish}})
-	s.Backends = append(s.Backends, publish) // the command checks that a key was published for this long
+	// The command checks that the next key has been published for this long.
+	s.Backends = append(s.Backends, publish)
 	l := newVerifications(t, s.NewProject(t))
 
 	turns, rate := 4, verifications
@@ -48,14 +48,14 @@ func TestRotationUnderLoad(t *testing.T) {
 	defer tick.Stop()
 	for range turns {
 		<-tick.C
-		harness.Eventually(t, time.Minute, "a next key that is known everywhere", func() error {
+		harness.Eventually(t, time.Minute, "the next key to be known everywhere", func() error {
 			out, err := s.TryCommand("ring", "rotate")
 			if err != nil {
 				return fmt.Errorf("ring rotate: %w\n%s", err, out)
 			}
 			return nil
 		})
-		l.mint()
+		l.addTokens()
 	}
 
 	stop()
@@ -64,11 +64,13 @@ func TestRotationUnderLoad(t *testing.T) {
 	t.Logf("%d verifications in %v, %.0f a second, during %d rotations", l.count.Load(), took,
 		float64(l.count.Load())/took.Seconds(), turns)
 	if l.count.Load() == 0 || len(l.tokens) != 2*(turns+1) {
-		t.Errorf("%d tokens were verified %d times, want %d", len(l.tokens), l.count.Load(), 2*(turns+1))
+		t.Errorf("%d tokens were verified %d times, want %d tokens, verified at least once", len(l.tokens),
+			l.count.Load(), 2*(turns+1))
 	}
 }
 
-// A load verifies tokens: signed tokens at userinfo, and sealed tokens at the fabric.
+// A load verifies tokens: signed tokens at the userinfo endpoint, and sealed tokens at the fabric
+// API.
 type load struct {
 	t       *testing.T
 	project *harness.Project
@@ -88,12 +90,12 @@ func newVerifications(t *testing.T, p *harness.Project) *load {
 	l := &load{t: t, project: p, client: p.NewClient(t, "spa", "--first-party", "--access-token", "jwt")}
 	_, b := l.client.SignIn(t, p.NewSubscriber(t), "openid")
 	l.cookies = b.Cookies()
-	l.mint()
+	l.addTokens()
 	return l
 }
 
-// mint adds two tokens, one signed and one sealed by the current keys.
-func (l *load) mint() {
+// addTokens adds two tokens of the current keys: one signed and one sealed.
+func (l *load) addTokens() {
 	l.t.Helper()
 	f := l.client.NewFlow("openid")
 	code, err := f.QuickCode(l.cookies)
@@ -133,7 +135,7 @@ func (l *load) run(ctx context.Context, rate int) {
 			err = a.StatusIs(200)
 		}
 		if err != nil {
-			l.t.Errorf("a valid token: %v", err)
+			l.t.Errorf("using a valid token: %v", err)
 			return
 		}
 	}

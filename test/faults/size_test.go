@@ -169,7 +169,7 @@ func (in *installation) moves(t *testing.T, to place) {
 		t.Fatalf("refreshing a token from before the move: %v", err)
 	}
 	in.refresh = tokens.RefreshToken
-	in.mint()
+	in.addTokens()
 }
 
 // at returns the installation as another server serves it.

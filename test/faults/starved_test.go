@@ -15,13 +15,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// memoryCap is the memory in KiB of a container in which the server must survive.
+// memoryCap is the memory, in KiB, of a container in which the server must be able to run.
 const memoryCap = 256 << 10
 
 // TestMemoryCap lets many browsers sign in at the same time. It also requests many long MP3s, and
-// abandons them halfway. The server has two CPUs, and each of its processes has a soft memory limit
-// of 200 MiB. The part of their memory that the kernel cannot reclaim fits into a container of 256
-// MiB.
+// abandons each of them early. The server has two CPUs, and each of its processes has a soft memory
+// limit of 200 MiB. The memory of the processes that the kernel cannot reclaim must fit into a
+// container of 256 MiB.
 func TestMemoryCap(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"GOMEMLIMIT=200MiB", "GOMAXPROCS=2"}})
@@ -51,14 +51,15 @@ func TestMemoryCap(t *testing.T) {
 		})
 	}
 
-	in, refused := crowdOf(t, c, sub, 300)
+	in, refused := signInCrowd(t, c, sub, 300)
 	readers.Wait()
 	close(over)
 	watch.Wait()
 
 	t.Logf("%d logins succeeded and %d were refused; the peak was %d MiB", in, refused, peak>>10)
 	if in == 0 || peak == 0 || peak > memoryCap {
-		t.Errorf("%d logins succeeded, with a peak of %d KiB, want some with at most %d", in, peak, memoryCap)
+		t.Errorf("%d logins succeeded with a peak of %d KiB, want at least one with at most %d KiB", in, peak,
+			memoryCap)
 	}
 }
 
@@ -80,7 +81,7 @@ func TestStarvedCPU(t *testing.T) {
 		defer tick.Stop()
 		for going := true; going; {
 			if err := s.Get(t, s.Ops+"/healthz").StatusIs(200); err != nil {
-				t.Errorf("a request while the server is starved: %v", err)
+				t.Errorf("a health check while the server is starved: %v", err)
 			}
 			select {
 			case <-over:
@@ -91,7 +92,7 @@ func TestStarvedCPU(t *testing.T) {
 	})
 	in, refused := 0, 0
 	for crowd := 400; refused == 0 && crowd <= 1600; crowd *= 2 {
-		in, refused = crowdOf(t, c, sub, crowd)
+		in, refused = signInCrowd(t, c, sub, crowd)
 		t.Logf("of a crowd of %d, %d logins succeeded and %d were refused", crowd, in, refused)
 	}
 	close(over)
@@ -103,7 +104,7 @@ func TestStarvedCPU(t *testing.T) {
 	feed()
 	fed := time.Now()
 	harness.Eventually(t, recovers, "a login to succeed", func() error {
-		if in, _ := crowdOf(t, c, sub, 1); in == 0 {
+		if in, _ := signInCrowd(t, c, sub, 1); in == 0 {
 			return fmt.Errorf("the login was refused")
 		}
 		return s.Get(t, s.Ops+"/readyz").StatusIs(200)
@@ -114,13 +115,13 @@ func TestStarvedCPU(t *testing.T) {
 // recovers limits how long a server may take to recover after a fault.
 const recovers = 10 * time.Second
 
-// starve stops a process and its children for four fifths of the time, like a group of processes
-// whose CPU time is limited. The returned function ends this, and may be called twice.
+// starve stops a process and its children for four fifths of the time, as if their CPU time was
+// limited. The returned function lets them run again, and may be called twice.
 func starve(pid int) (feed func()) {
 	over, family := make(chan struct{}), harness.Family(pid)
 	signal := func(s syscall.Signal) {
 		for _, pid := range family {
-			_ = syscall.Kill(pid, s) // a child may have ended
+			_ = syscall.Kill(pid, s) // fails if a child has ended
 		}
 	}
 
@@ -150,9 +151,9 @@ func starve(pid int) (feed func()) {
 	})
 }
 
-// crowdOf lets n browsers submit a password at the same time. It returns how many of them were
-// signed in, and how many must try again later. Other answers are errors.
-func crowdOf(t *testing.T, c *harness.Client, sub harness.Subscriber, n int) (in, refused int) {
+// signInCrowd lets n browsers submit a password at the same time. It returns how many of them were
+// signed in, and how many must try again later. Any other answer is an error.
+func signInCrowd(t *testing.T, c *harness.Client, sub harness.Subscriber, n int) (in, refused int) {
 	t.Helper()
 	browsers, pages := make([]*harness.Browser, n), make([]harness.Page, n)
 	var all sync.WaitGroup
@@ -180,7 +181,8 @@ func crowdOf(t *testing.T, c *harness.Client, sub harness.Subscriber, n int) (in
 			page.Status == http.StatusServiceUnavailable && after != "":
 			refused++
 		default:
-			t.Errorf("login %d = %d with Retry-After %q", i, page.Status, after)
+			t.Errorf("login %d returned %d with Retry-After %q, want a login, or 429 or 503 with Retry-After",
+				i, page.Status, after)
 		}
 	}
 	return in, refused
@@ -197,12 +199,13 @@ func abandon(url string, bytes int64) error {
 	return err
 }
 
-// anonymous returns the memory of processes in KiB that is not a copy of a file (proc(5), RssAnon).
+// anonymous returns how much memory of processes is not a copy of a file, in KiB (proc(5),
+// RssAnon).
 func anonymous(pids []int) (total int) {
 	for _, pid := range pids {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err != nil {
-			continue // a child may have ended
+			continue // a child has ended
 		}
 		for line := range strings.Lines(string(status)) {
 			if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {

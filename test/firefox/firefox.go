@@ -1,4 +1,4 @@
-// Package firefox runs a headless Firefox for tests and drives it by WebDriver BiDi
+// Package firefox runs a headless Firefox for tests, and drives it with WebDriver BiDi
 // (https://www.w3.org/TR/webdriver-bidi/).
 package firefox
 
@@ -16,19 +16,19 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// Command is the Firefox that the tests run. It comes from Debian.
+// Command is the Firefox command that the tests run, from Debian.
 const Command = "firefox-esr"
 
 // FakeTone is the frequency of Firefox's fake microphone in Hz.
 const FakeTone = 700
 
-// patience limits the start, the end and each step of a Firefox. Promises on the tests' pages
-// settle earlier.
+// patience limits the time for the start, the end and each step of a Firefox. The pages of the
+// tests settle their promises earlier.
 const patience = 2 * time.Minute
 
-// preferences make Firefox use fake devices without asking, play audio without a click, and play it
-// on a machine without speakers. They also stop most requests to the internet. Firefox itself stops
-// more of them while it is driven.
+// preferences make Firefox use fake devices without asking, play audio without a click, and work on
+// a machine without speakers. They also stop most of its requests to the internet. Firefox itself
+// stops more requests while it is driven.
 var preferences = map[string]any{
 	"app.normandy.enabled":                       false,
 	"browser.safebrowsing.malware.enabled":       false,
@@ -57,8 +57,7 @@ type Tab struct {
 	context string
 }
 
-// NewProfile creates a profile in the directory in which Firefox keeps the profiles of a home
-// directory.
+// NewProfile creates a profile in the directory for Firefox profiles below a home directory.
 func NewProfile(t harness.T, home string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(home, ".mozilla", "firefox", "test.default")
@@ -66,21 +65,22 @@ func NewProfile(t harness.T, home string) (dir string) {
 	for _, name := range slices.Sorted(maps.Keys(preferences)) {
 		value, err := json.Marshal(preferences[name])
 		if err != nil {
-			t.Fatalf("the preference %s: %v", name, err)
+			t.Fatalf("encoding the preference %s: %v", name, err)
 		}
 		fmt.Fprintf(&text, "user_pref(%q, %s);\n", name, value)
 	}
 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatalf("making a profile: %v", err)
+		t.Fatalf("creating a profile: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "user.js"), []byte(text.String()), 0o600); err != nil {
-		t.Fatalf("making a profile: %v", err)
+		t.Fatalf("creating a profile: %v", err)
 	}
 	return dir
 }
 
-// Start starts a Firefox with a profile and an environment. It is stopped at the end of the test.
+// Start starts a Firefox with a profile and an environment. The Firefox is stopped at the end of
+// the test.
 func Start(t harness.T, profile string, env []string) *Browser {
 	t.Helper()
 	log, err := os.Create(filepath.Join(profile, "printed.log"))
@@ -140,7 +140,7 @@ func (b *Browser) connect(t harness.T, profile string, exited <-chan struct{}) {
 func (b *Browser) stop(t harness.T, cmd *exec.Cmd, exited <-chan struct{}) {
 	t.Helper()
 	if b.session == nil || b.session.call("browser.close", struct{}{}, nil) != nil {
-		_ = cmd.Process.Kill() // it may have ended already
+		_ = cmd.Process.Kill() // fails if the process has already ended
 	}
 	select {
 	case <-exited:
@@ -151,7 +151,7 @@ func (b *Browser) stop(t harness.T, cmd *exec.Cmd, exited <-chan struct{}) {
 	}
 }
 
-// NewTab opens an empty tab. It is closed at the end of the test.
+// NewTab opens an empty tab, which is closed at the end of the test.
 func (b *Browser) NewTab(t harness.T) Tab {
 	t.Helper()
 	var made struct {
@@ -178,7 +178,8 @@ func (tab Tab) Open(t harness.T, address string) {
 	}
 }
 
-// Eval decodes the JSON of an expression's value, or of the value that its promise resolves to.
+// Eval evaluates an expression in the tab, waits if the result is a promise, and decodes the JSON
+// of the result into value.
 func (tab Tab) Eval(t harness.T, expression string, value any) {
 	t.Helper()
 	params := map[string]any{
@@ -193,7 +194,7 @@ func (tab Tab) Eval(t harness.T, expression string, value any) {
 
 	err := tab.session.call("script.evaluate", params, &answer)
 	if err == nil && answer.ExceptionDetails.Text != "" {
-		err = fmt.Errorf("the script throws %s", answer.ExceptionDetails.Text)
+		err = fmt.Errorf("the script threw %s", answer.ExceptionDetails.Text)
 	}
 	if err == nil {
 		err = json.Unmarshal([]byte(answer.Result.Value), value)

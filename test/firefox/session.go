@@ -12,13 +12,13 @@ import (
 // maxMessage is the maximum length of a message from Firefox.
 const maxMessage = 16 << 20
 
-// A session is a WebDriver BiDi connection. It runs one command at a time.
+// A session is a connection for WebDriver BiDi, which runs one command at a time.
 type session struct {
 	conn *websocket.Conn
-	last int // ID of the last command
+	last int // the ID of the last command
 }
 
-// begin connects to a Firefox and begins a session.
+// begin connects to a running Firefox, and begins a session.
 func begin(address string) (*session, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

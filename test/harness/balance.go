@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// A balancer in front of [Nodes] chooses the node for each request. It works like nginx and HAProxy
-// with health checks. If no connection to a node can be made, the request goes to another node.
-// Nodes that are not ready are tried last.
+// A balancer in front of [Nodes] chooses the node for each request. It works like nginx or HAProxy
+// with health checks. If it cannot connect to a node, it sends the request to another one. Nodes
+// that are not ready are tried last.
 type balancer struct {
 	n      *Nodes
 	turn   atomic.Int64
 	pinned atomic.Int64 // number of the only node to use, counted from 1; 0 means all nodes
 
 	mu    sync.Mutex
-	ready []bool // readiness by node
+	ready []bool // by node
 }
 
 // probeEvery is the interval between two probes of a node.
 const probeEvery = 100 * time.Millisecond
 
-// Balance makes the HTTP address skip nodes that are not ready, until the test ends. Without it,
-// the nodes get requests in turn, even nodes that are not running.
+// Until the test ends, Balance makes the HTTP address skip nodes that are not ready. Without
+// Balance, all nodes get requests in turn, even nodes that are not running.
 func (n *Nodes) Balance(t T) {
 	t.Helper()
 	b := &balancer{n: n, ready: make([]bool, len(n.Each))}
@@ -53,7 +53,7 @@ func (n *Nodes) Pin(i int) { n.balancer.Load().pinned.Store(int64(i + 1)) }
 // probe requests /readyz of a node until ctx is done.
 func (b *balancer) probe(ctx context.Context, i int) {
 	client := &http.Client{Timeout: time.Second}
-	ops := b.n.Each[i].Ops // the same after a restart of the node
+	ops := b.n.Each[i].Ops // does not change when the node restarts
 	next := time.NewTicker(probeEvery)
 	defer next.Stop()
 
@@ -111,7 +111,7 @@ type balancing struct {
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request to the first node to which it can connect.
+// RoundTrip sends a request to the first node that accepts a connection.
 func (t balancing) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	var err error

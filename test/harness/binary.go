@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// build builds selvage once per process. If SELVAGE_BINARY is set, it returns that path instead.
+// build builds selvage, once per process, and returns the binary's path. If SELVAGE_BINARY is set,
+// build returns that path instead.
 var build = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("SELVAGE_BINARY"); path != "" {
 		return path, nil
@@ -29,7 +30,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// built is the directory of the binary that build made, or "" if it made none.
+// built is the directory of the binary that build has built, or "" if it has built none.
 var built string
 
 // Binary returns the path of the binary under test.
@@ -54,8 +55,8 @@ func Main(m interface{ Run() int }) {
 	os.Exit(code)
 }
 
-// Sweep stops the shared server and runs the cleanups of the process in reverse order. It also
-// removes the binary that was built.
+// Sweep stops the shared server, runs the cleanups of the process in reverse order, and removes the
+// binary that was built.
 func Sweep() {
 	if shared != nil {
 		shared.end()

@@ -20,7 +20,7 @@ type Browser struct {
 func (s *Server) Browser() *Browser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
-		panic(err) // never, with no options
+		panic(err) // cannot happen without options
 	}
 	b := &Browser{origin: strings.TrimSuffix(s.AuthURL, "/"), Jar: loopbackJar{jar}}
 	b.http = &http.Client{
@@ -32,8 +32,8 @@ func (s *Server) Browser() *Browser {
 	return b
 }
 
-// loopbackJar treats plain HTTP on loopback as trustworthy, as browsers do: it also stores
-// and sends Secure cookies there.
+// A loopbackJar treats plain HTTP on loopback as trustworthy, like browsers: it stores and sends
+// Secure cookies there, too.
 type loopbackJar struct{ *cookiejar.Jar }
 
 func (j loopbackJar) SetCookies(u *url.URL, cookies []*http.Cookie) {
@@ -52,7 +52,7 @@ func secured(u *url.URL) *url.URL {
 type Page struct {
 	Answer
 	URL  *url.URL
-	Left *url.URL // URL outside the server to which the browser was sent; nil if there is none
+	Left *url.URL // the URL outside the server that the browser was sent to; nil if it was not
 }
 
 // Open opens a path of the server or a URL and follows redirects.
@@ -86,12 +86,12 @@ func (b *Browser) follow(t T, method, target string, opts ...Option) Page {
 		}
 		method, target, opts = http.MethodGet, next.String(), nil
 	}
-	t.Fatalf("%s: still redirected after ten requests", target)
+	t.Fatalf("%s still redirects after ten requests", target)
 	return Page{}
 }
 
-// Submit fills in the fields of the form that contains the button and posts it. The button and the
-// fields are named by their IDs; a control without an ID is found by its name.
+// Submit fills in the form that contains the button, and posts it. button and the keys of fields
+// are IDs of controls, or names of controls without an ID.
 func (b *Browser) Submit(t T, p Page, button string, fields map[string]string, opts ...Option) Page {
 	t.Helper()
 	f := p.form(t, button)
@@ -123,8 +123,8 @@ func (b *Browser) SignIn(t T, authorize string, s Subscriber) url.Values {
 	return p.Callback(t)
 }
 
-// Callback returns the parameters that the client receives: from the query or the fragment of
-// the redirect, or from the form of a form_post page.
+// Callback returns the parameters that the client receives: in the query or the fragment of the
+// redirect, or in the form of a form_post page.
 func (p Page) Callback(t T) url.Values {
 	t.Helper()
 	if p.Left == nil && p.Has("return-submit") {
@@ -161,7 +161,7 @@ func (p Page) WantErrorPage(t T, statuses ...int) {
 	}
 	p.Want(t, statuses...)
 	if !p.Has("error-page") {
-		t.Fatalf("%s = %d %s, want a page with #error-page", p.what, p.Status, clip(p.Body))
+		t.Fatalf("%s returned %d %s, want a page with #error-page", p.what, p.Status, clip(p.Body))
 	}
 }
 
@@ -171,7 +171,7 @@ func (b *Browser) Cookies() Option {
 	return func(r *http.Request) {
 		origin, err := url.Parse(b.origin + r.URL.Path)
 		if err != nil {
-			panic(err) // the server's own URL
+			panic(err) // cannot happen: the URL comes from the server
 		}
 		for _, c := range b.Jar.Cookies(origin) {
 			r.AddCookie(c)

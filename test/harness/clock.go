@@ -11,8 +11,8 @@ import (
 )
 
 // shim is machine code for amd64 that replaces the kernel's function clock_gettime(clock, result).
-// It calls that function, whose address is at shimCalls. If the clock is CLOCK_REALTIME, it adds the
-// seconds at shimAdds to the result.
+// It calls the kernel's function, whose address is at offset shimCalls. If the clock is
+// CLOCK_REALTIME, it adds the seconds at offset shimAdds to the result.
 var shim = []byte{
 	0x57,                   // push rdi
 	0x56,                   // push rsi
@@ -36,16 +36,16 @@ const (
 )
 
 // A Clock is the clock of one running server. The clock is wrong by an offset, which is zero at
-// first. The server's process that hashes passwords keeps the right time.
+// first. The server's separate process that hashes passwords keeps the right time.
 type Clock struct {
 	t      T
 	memory *os.File
-	adds   int64 // address of the offset in seconds
+	adds   int64 // address of the offset, which is in seconds
 }
 
-// Clock takes over the clock of a server until its process ends. It replaces the function with
-// which Go programs read the kernel's clock, because no setting of the kernel changes the time of a
-// single process. It writes the replacement over code that runs only once, when a program starts.
+// Clock takes over the clock of a server until its process ends. No setting of the kernel changes
+// the time of a single process. Therefore, it replaces the function with which a Go program reads
+// the kernel's clock. The replacement overwrites code that runs only once, when a program starts.
 func (s *Server) Clock(t T) *Clock {
 	t.Helper()
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -76,7 +76,7 @@ func (s *Server) Clock(t T) *Clock {
 	return &Clock{t: t, memory: memory, adds: code + shimAdds}
 }
 
-// Set makes the clock wrong by the given offset, in whole seconds.
+// Set makes the clock wrong by an offset, of which only the whole seconds count.
 func (c *Clock) Set(offset time.Duration) {
 	c.t.Helper()
 	seconds := binary.LittleEndian.AppendUint64(nil, uint64(int64(offset/time.Second)))

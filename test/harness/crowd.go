@@ -26,12 +26,12 @@ func RedeemAtOnce(t T, p *Project) {
 			t.Fatalf("requesting a code: %v", err)
 		}
 		redeem := func() (Tokens, error) { return f.QuickRedeem(code) }
-		wantDead(t, c, oneWins(t, "concurrent redemptions", redeem))
+		wantRevoked(t, c, oneWins(t, "concurrent redemptions", redeem))
 	}
 }
 
 // RefreshAtOnce uses one refresh token many times concurrently. All requests get the same new
-// refresh token, which works. When the first token is used after the second, all tokens of the
+// refresh token, which works. If the first token is used again after the second, all tokens of the
 // login are revoked.
 func RefreshAtOnce(t T, p *Project) {
 	t.Helper()
@@ -55,7 +55,7 @@ func RefreshAtOnce(t T, p *Project) {
 
 		for _, a := range answers {
 			if a.RefreshToken != answers[0].RefreshToken {
-				t.Fatalf("concurrent uses of one refresh token returned different new ones, want the same")
+				t.Fatalf("concurrent uses of one refresh token returned different new tokens, want the same")
 			}
 		}
 
@@ -64,10 +64,10 @@ func RefreshAtOnce(t T, p *Project) {
 			t.Fatalf("using the refresh token that all callers got: %v", err)
 		}
 
-		// The second token has been used, so the first one is now a replay.
+		// The second token has been used, so using the first one now is a replay.
 		WantInvalidGrant(t, "the first refresh token, after the second was used")(c.QuickRefresh(tokens.RefreshToken))
-		for _, dead := range []Tokens{next, answers[0], answers[crowd-1]} {
-			wantDead(t, c, dead)
+		for _, revoked := range []Tokens{next, answers[0], answers[crowd-1]} {
+			wantRevoked(t, c, revoked)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func ReferAtOnce(t T, p *Project) {
 	}
 }
 
-// AtOnce makes n concurrent calls of do, with the numbers from 0, and waits for them.
+// AtOnce calls do concurrently with each number from 0 to n-1, and waits until all calls return.
 func AtOnce(n int, do func(i int)) {
 	begin := make(chan struct{})
 	var wg sync.WaitGroup
@@ -190,9 +190,9 @@ func WantInvalidGrant(t T, what string) func(Tokens, error) {
 	}
 }
 
-// wantDead checks that the access token is refused within a second, and that the refresh token is
-// refused.
-func wantDead(t T, c *Client, tokens Tokens) {
+// wantRevoked checks that the access token is refused within a second, and that the refresh token
+// is refused.
+func wantRevoked(t T, c *Client, tokens Tokens) {
 	t.Helper()
 	WithinASecond(t, "an access token of a grant that was replayed", func() error {
 		return c.Get(t, "/subscriber/info", Bearer(tokens.AccessToken)).StatusIs(401)

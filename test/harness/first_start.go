@@ -8,19 +8,19 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A beginning is the state that a server leaves after its first start. A server started from it
-// already has keys and a schema and need not create them.
+// A beginning is the state that a server leaves after its first start. A server that starts from
+// this state already has keys and a schema, and need not create them.
 type beginning struct {
 	files    map[string][]byte // contents of the data directory, by file name
 	database string            // URL of the database; "" for SQLite, whose file is in files
 }
 
-// begun is the data directory and the database that this process copies for new servers. Therefore
-// all of these servers have the same keys. The shared server has different keys.
+// begun is the beginning that this process copies for new servers. Therefore all of these servers
+// have the same keys. The shared server has its own keys.
 var begun *beginning
 
-// begin copies the beginning to dir, which must not exist yet. It returns the environment
-// that names the server's database and sessions.
+// begin copies the beginning to dir, which must not exist yet. It returns the environment variables
+// that select the server's database and session store.
 func begin(t T, dir string) []string {
 	t.Helper()
 	b := theBeginning(t)
@@ -29,7 +29,7 @@ func begin(t T, dir string) []string {
 	}
 	for name, content := range b.files {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			t.Fatalf("beginning: %v", err)
+			t.Fatalf("copying the data directory of the first start: %v", err)
 		}
 	}
 	return servers.BackendLike(t, b.database)
@@ -48,7 +48,6 @@ func theBeginning(t T) *beginning {
 func makeBeginning(t T) *beginning {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "selvage-begun-")
-
 	if err != nil {
 		t.Fatalf("making a data directory: %v", err)
 	}
@@ -57,7 +56,7 @@ func makeBeginning(t T) *beginning {
 	s := &Server{Data: filepath.Join(dir, "data"), Backends: servers.Backend(lasting{t}), binary: Binary(t)}
 	s.start(t, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0")
 	if err := s.Stop(t); err != nil {
-		t.Fatalf("beginning: %v\n%s", err, s.Log())
+		t.Fatalf("stopping the first server: %v\n%s", err, s.Log())
 	}
 
 	b := &beginning{make(map[string][]byte), s.Database()}
@@ -66,11 +65,11 @@ func makeBeginning(t T) *beginning {
 		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), "-shm") { // -shm is SQLite's shared memory
 			continue
 		}
-		if strings.HasPrefix(e.Name(), "ca") { // certificates contain that server's names, and are quick to make
+		// Certificates contain the names of this server, and are created quickly.
+		if strings.HasPrefix(e.Name(), "ca") {
 			continue
 		}
 		content, readErr := os.ReadFile(filepath.Join(s.Data, e.Name()))
-
 		b.files[e.Name()] = content
 		if readErr != nil {
 			err = readErr
@@ -78,7 +77,7 @@ func makeBeginning(t T) *beginning {
 	}
 
 	if err != nil {
-		t.Fatalf("beginning: %v", err)
+		t.Fatalf("reading the data directory of the first start: %v", err)
 	}
 	return b
 }

@@ -14,7 +14,7 @@ var (
 	attrPattern = regexp.MustCompile(`([\w:-]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?`)
 )
 
-// A form is a form on a page with the attributes of its controls.
+// A form is a form on a page: its action, its method and the attributes of its controls.
 type form struct {
 	action, method string
 	controls       []map[string]string
@@ -63,8 +63,8 @@ func (f form) fill(t T, button string, fields map[string]string) url.Values {
 		kind := strings.ToLower(c["type"])
 		_, checked := c["checked"]
 		switch {
-		case c["name"] == "":
-		case (kind == "submit" || kind == "button") && c["id"] != button:
+		case c["name"] == "": // not posted
+		case (kind == "submit" || kind == "button") && c["id"] != button: // not pressed
 		case (kind == "checkbox" || kind == "radio") && !checked:
 		default:
 			v.Set(c["name"], c["value"])

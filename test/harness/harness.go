@@ -40,16 +40,16 @@ func Need(t T, commands ...string) {
 	}
 }
 
-// Missing ends the test because a requirement is missing. It fails or skips the test in the same
-// way as [Need].
+// Missing ends the test because something that it needs is missing. It fails or skips the test in
+// the same way as [Need].
 func Missing(t T, what string) {
 	t.Helper()
 	servers.Missing(t, what)
 }
 
 // NotStorage skips a slow test that hardly depends on storage, such as a test in a browser, on most
-// backends. The test runs on Redis. It also runs on SQLite, unless SELVAGE_TEST_BACKENDS, the list
-// of backends in this run, contains Redis.
+// backends. The test runs on the backend redis. It also runs on sqlite, unless
+// SELVAGE_TEST_BACKENDS, the list of backends in this run, contains redis.
 func NotStorage(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {
@@ -68,9 +68,9 @@ func OneBackend(t T) {
 	}
 }
 
-// Rows skips a test that concerns only the database, on backends whose database another backend also
-// uses. The test runs on SQLite and on PostgreSQL. It runs on Redis if SELVAGE_TEST_BACKENDS, the
-// list of backends in this run, does not contain PostgreSQL. It never runs on a Redis Cluster.
+// Rows skips a test that concerns only the database if another backend has the same database. The
+// test runs on the backends sqlite and postgres. It runs on redis unless SELVAGE_TEST_BACKENDS, the
+// list of backends in this run, contains postgres. It never runs on cluster.
 func Rows(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {

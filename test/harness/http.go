@@ -37,7 +37,7 @@ func Header(name, value string) Option {
 	}
 }
 
-// AddHeader adds a header field and keeps existing values with the same name.
+// AddHeader adds a header field, and keeps fields that have the same name.
 func AddHeader(name, value string) Option {
 	return func(r *http.Request) { r.Header.Add(name, value) }
 }
@@ -61,7 +61,7 @@ func Form(v url.Values) Option {
 	return Body("application/x-www-form-urlencoded", []byte(v.Encode()))
 }
 
-// Body sends a body of the given type; "" sends no Content-Type.
+// Body sends a body of the given type. If the type is "", the request has no Content-Type.
 func Body(contentType string, body []byte) Option {
 	return func(r *http.Request) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -73,12 +73,12 @@ func Body(contentType string, body []byte) Option {
 	}
 }
 
-// An Answer is a response whose body was read to its end.
+// An Answer is a response whose body has been read completely.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	what   string // request, for messages
+	what   string // method and path of the request, for messages
 }
 
 // client does not follow redirects, so that tests can check their targets.
@@ -91,15 +91,15 @@ var client = &http.Client{
 // documented checks every response against the OpenAPI document.
 var documented = &openapitest.Transport{RoundTripper: connections}
 
-// connections drops idle connections before a server does. If a server closed an idle connection at
-// the start of a request, the request would fail.
+// connections closes idle connections before a server does. If a server closed an idle connection
+// just when a request is sent on it, the request would fail.
 var connections = &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second, DisableCompression: true}
 
-// CloseIdle closes connections without a request in progress, so that a test can count the
-// connections that a server keeps open.
+// CloseIdle closes the connections that are idle, so that a test can count those that a server
+// keeps open.
 func CloseIdle() { connections.CloseIdleConnections() }
 
-// reportFaults fails the test if a response did not match the OpenAPI document.
+// reportFaults fails the test if any response so far did not match the OpenAPI document.
 func reportFaults(t T) {
 	t.Helper()
 	for _, fault := range documented.Faults() {
@@ -107,7 +107,7 @@ func reportFaults(t T) {
 	}
 }
 
-// Do sends a request. The target is a path of the server or a whole URL.
+// Do sends a request. The target is a path on the server or a complete URL.
 func (s *Server) Do(t T, method, target string, opts ...Option) Answer {
 	t.Helper()
 	if strings.HasPrefix(target, "/") {
@@ -146,7 +146,7 @@ func (s *Server) Try(method, target string, opts ...Option) (Answer, error) {
 	return s.TryURL(method, s.HTTP+target, opts...)
 }
 
-// TryURL is like Try, but takes a whole URL.
+// TryURL is like [Server.Try], but takes a complete URL.
 func (s *Server) TryURL(method, target string, opts ...Option) (Answer, error) {
 	return try(client, method, target, opts...)
 }
@@ -178,7 +178,7 @@ func try(c *http.Client, method, target string, opts ...Option) (Answer, error) 
 	}, nil
 }
 
-// Want ends the test unless the answer has one of the statuses.
+// Want fails the test immediately unless the answer has one of the statuses.
 func (a Answer) Want(t T, statuses ...int) Answer {
 	t.Helper()
 	for _, s := range statuses {
@@ -206,8 +206,8 @@ func (a Answer) Object(t T) map[string]any {
 	return v
 }
 
-// WantError ends the test unless the answer has the status and its JSON member "error" equals code.
-// OAuth and most errors of the fabric use this member.
+// WantError fails the test immediately unless the answer has the status and its JSON member "error"
+// equals code. OAuth errors and most errors of the fabric have this member.
 func (a Answer) WantError(t T, status int, code string) Answer {
 	t.Helper()
 	a.Want(t, status)
@@ -217,7 +217,7 @@ func (a Answer) WantError(t T, status int, code string) Answer {
 	return a
 }
 
-// WantUnauthorized ends the test unless the answer is the 401 of the Call Fabric API.
+// WantUnauthorized fails the test immediately unless the answer is the 401 of the Call Fabric API.
 func (a Answer) WantUnauthorized(t T) Answer {
 	t.Helper()
 	a.Want(t, http.StatusUnauthorized)

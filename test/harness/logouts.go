@@ -32,7 +32,7 @@ type Hangup struct {
 	fault    error
 }
 
-// NewHangup starts a Hangup that accepts everything.
+// NewHangup starts a Hangup that responds with 200 to every request.
 func NewHangup(t T) *Hangup {
 	t.Helper()
 	h := &Hangup{answer: http.StatusOK}
@@ -57,11 +57,11 @@ func (h *Hangup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // readLogoutToken decodes the claims of a token and checks that the token has not expired. It does
-// not check the signature, which other tests do.
+// not check the signature, because other tests do so.
 func readLogoutToken(text string) (token LogoutToken, err error) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
-		return token, errors.New("no logout token")
+		return token, errors.New("the request has no logout token")
 	}
 
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
@@ -69,7 +69,7 @@ func readLogoutToken(text string) (token LogoutToken, err error) {
 		err = json.Unmarshal(raw, &token)
 	}
 	if err == nil && time.Now().Unix() >= token.Expires {
-		err = errors.New("an expired logout token")
+		err = errors.New("the token has expired")
 	}
 	return token, err
 }

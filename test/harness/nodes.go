@@ -18,8 +18,8 @@ import (
 
 // Nodes are servers that share everything except their data directories, behind one address. Each
 // request to the embedded Server goes to one of the nodes, in turn unless a route chooses the node.
-// Commands run with the data of the first node. The nodes can be stopped, but not the embedded
-// Server.
+// Commands run with the data of the first node. Each node can be stopped, but the embedded Server
+// cannot.
 //
 // The HTTPS address is also the fabric's address. It leads to the node that Prefer chose or, if
 // that node is not running, to another one.
@@ -28,7 +28,7 @@ type Nodes struct {
 	Each []*Server
 
 	preferred atomic.Int64
-	balancer  atomic.Pointer[balancer] // nil before the call of Balance
+	balancer  atomic.Pointer[balancer] // nil until Balance is called
 }
 
 // Prefer makes later HTTPS connections go to node i. Before the first call, they go to the first
@@ -36,7 +36,7 @@ type Nodes struct {
 func (n *Nodes) Prefer(i int) { n.preferred.Store(int64(i)) }
 
 // StartNodes starts a node for each config, with databases of the backend that servers.Backend
-// chooses. If route is not nil, it returns the index of the node that serves a path.
+// chooses. If route is not nil, route returns the index of the node that serves a path.
 func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 	t.Helper()
 	plain, port := listen(t)
@@ -74,7 +74,7 @@ func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 	n.HTTP, n.HTTPS = base, "https://localhost:"+securePort
 
 	go func() { _ = front.Serve(plain) }() // returns when the listener is closed
-	go n.frontTLS(secure)
+	go n.forwardTLS(secure)
 	return n
 }
 
@@ -96,7 +96,7 @@ func dataWithAuthority(t T, of *Server) string {
 	for _, name := range []string{"ca.pem", "ca-key.pem"} {
 		content, err := os.ReadFile(filepath.Join(of.Data, name))
 		if errors.Is(err, fs.ErrNotExist) {
-			return dir // its certificates come from elsewhere
+			return dir // the other server uses no local authority
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
@@ -108,8 +108,8 @@ func dataWithAuthority(t T, of *Server) string {
 	return dir
 }
 
-// frontTLS forwards connections to nodes without decrypting them, until l is closed.
-func (n *Nodes) frontTLS(l net.Listener) {
+// forwardTLS forwards connections to nodes without decrypting them, until l is closed.
+func (n *Nodes) forwardTLS(l net.Listener) {
 	for {
 		client, err := l.Accept()
 		if err != nil {
@@ -159,7 +159,7 @@ func (n *Nodes) front(route func(path string) int) http.Handler {
 
 			to, err := url.Parse(n.Each[i].HTTP)
 			if err != nil {
-				panic(err) // the server's own URL
+				panic(err) // the URL was formed by StartConfig
 			}
 			r.SetURL(to)
 			r.Out.Host = r.In.Host

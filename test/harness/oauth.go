@@ -17,11 +17,12 @@ type Client struct {
 	*Project
 	ID, Secret string
 	Redirect   string
-	AuthMethod string // none, client_secret_*, or private_key_jwt, which the harness does not implement
+	AuthMethod string // none, client_secret_*, or private_key_jwt, for which tests sign assertions themselves
 }
 
-// NewClient creates a client of a type (spa, native, web, service). flags are additional flags for
-// `selvage client create`. The client redirects to [RedirectURI] unless a flag sets another URI.
+// NewClient creates a client of the type kind: spa, native, web or service. flags are additional
+// flags for `selvage client create`. The client redirects to [RedirectURI] unless a flag sets
+// another URI.
 func (p *Project) NewClient(t T, kind string, flags ...string) *Client {
 	t.Helper()
 	c := &Client{Project: p, Redirect: RedirectURI, AuthMethod: "client_secret_basic"}
@@ -51,7 +52,7 @@ func (p *Project) NewClient(t T, kind string, flags ...string) *Client {
 	return c
 }
 
-// A Flow is one authorization request with PKCE.
+// A Flow is an authorization request with PKCE.
 type Flow struct {
 	Client   *Client
 	Verifier string
@@ -94,7 +95,7 @@ func (f *Flow) Without(names ...string) *Flow {
 	return f
 }
 
-// URL returns the authorize URL to which the client sends the browser.
+// URL returns the URL to which the client sends the browser.
 func (f *Flow) URL() string {
 	return f.Client.Issuer() + "login/oauth/authorize?" + f.Query.Encode()
 }
@@ -131,10 +132,9 @@ func (c *Client) Token(t T, form url.Values) Answer {
 	return c.postAs(t, "/oauth/token", form)
 }
 
-// WantSlowDown polls the token endpoint for a device until the response is slow_down. The server
-// returns slow_down for a poll within five seconds of the previous one (RFC 8628, section 3.5).
-// last is the time at which the previous poll began. WantSlowDown returns the time at which its own
-// last poll began.
+// WantSlowDown polls the token endpoint for a device until the response is slow_down, which the
+// server returns for a poll within five seconds of the previous poll (RFC 8628, section 3.5). last
+// is when the previous poll began. WantSlowDown returns when its own last poll began.
 func (c *Client) WantSlowDown(t T, poll url.Values, last time.Time) time.Time {
 	t.Helper()
 	for {
@@ -190,7 +190,8 @@ func (c *Client) postAs(t T, path string, form url.Values) Answer {
 	return c.Post(t, path, c.Authenticated(form)...)
 }
 
-// SignIn runs a complete authorization code flow in a new browser.
+// SignIn runs a complete authorization code flow in a new browser, and returns the tokens and the
+// browser.
 func (c *Client) SignIn(t T, s Subscriber, scope string) (Tokens, *Browser) {
 	t.Helper()
 	b := c.Browser()
@@ -206,7 +207,7 @@ func (c *Client) SignInWith(t T, b *Browser, s Subscriber, scope string) Tokens 
 	return tokens
 }
 
-// Code signs in and returns the authorization code.
+// Code opens the flow's URL, signs in, and returns the authorization code.
 func (f *Flow) Code(t T, b *Browser, s Subscriber) string {
 	t.Helper()
 	answer := b.SignIn(t, f.URL(), s)

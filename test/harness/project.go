@@ -91,7 +91,7 @@ func (p *Project) NewKey(t T, scopes ...string) string {
 	return member(t, p.CLI(t, "", args...), "key")
 }
 
-// Basic returns the project's credentials.
+// Basic returns an option that authenticates with the project's API key.
 func (p *Project) Basic() Option { return Basic(p.ID, p.Key) }
 
 // NewSubscriber creates a subscriber over REST.
@@ -152,7 +152,7 @@ func (p *Project) NewInvite(t T, sat, address string) string {
 	return member(t, a.Want(t, 201).Object(t), "token")
 }
 
-// LaML returns the path of one of the project's resources in the LaML recordings API.
+// LaML returns the path of one of the project's resources in the LaML API.
 func (p *Project) LaML(path string) string {
 	return "/api/laml/2010-04-01/Accounts/" + p.ID + path
 }
@@ -164,7 +164,7 @@ func (p *Project) Upload(t T, wav []byte) string {
 	return member(t, a.Object(t), "sid")
 }
 
-// member returns a nonempty string member of a JSON object.
+// member returns a member of a JSON object, which must be a nonempty string.
 func member(t T, object map[string]any, name string) string {
 	t.Helper()
 	v, _ := object[name].(string)

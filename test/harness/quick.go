@@ -9,8 +9,8 @@ import (
 )
 
 // The flows in this file use a signed-in browser and a first-party client, so that no page is
-// shown. They return errors, because the server may be killed at the same time and many flows may
-// run concurrently.
+// shown. They return errors instead of failing the test, because tests run many flows concurrently
+// and may kill the server meanwhile.
 
 // QuickCode gets an authorization code in one request.
 func (f *Flow) QuickCode(cookies Option) (string, error) {
@@ -25,7 +25,8 @@ func (f *Flow) QuickCode(cookies Option) (string, error) {
 	if code := u.Query().Get("code"); code != "" && u.Query().Get("state") == f.Query.Get("state") {
 		return code, nil
 	}
-	return "", fmt.Errorf("authorize = %d to %q, want a code", a.Status, a.Header.Get("Location"))
+	return "", fmt.Errorf("authorize returned %d with the location %q, want a code", a.Status,
+		a.Header.Get("Location"))
 }
 
 // QuickRedeem redeems an authorization code.
@@ -46,9 +47,9 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
 
-// Patiently repeats ask, for at most a minute, while ask returns the status 503 or a [*Refusal] with
-// it. On a busy machine, many concurrent requests for the same row may wait longer than the server
-// permits.
+// Patiently repeats ask, for at most a minute, while ask returns the status 503, or a [*Refusal]
+// with this status. On a busy machine, many concurrent requests for the same row may wait longer
+// than the server permits.
 func Patiently(ask func() (status int, err error)) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		var r *Refusal
@@ -68,8 +69,7 @@ func (s *Server) TryPatiently(method, target string, opts ...Option) (a Answer, 
 	return a, err
 }
 
-// QuickToken requests tokens. The error is a [*Refusal] if the server answered with another status
-// than 200.
+// QuickToken requests tokens. The error is a [*Refusal] if the status of the response is not 200.
 func (c *Client) QuickToken(form url.Values) (Tokens, error) {
 	a, err := c.Try("POST", "/oauth/token", c.Authenticated(form)...)
 	if err != nil {

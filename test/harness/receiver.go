@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// AllowLocal is the environment variable of a server that may send webhooks to localhost.
+// AllowLocal is an environment variable that permits a server to send webhooks to localhost.
 const AllowLocal = "SELVAGE_EGRESS__ALLOW=localhost"
 
 // A Receiver is a webhook endpoint that keeps the events it receives.
@@ -22,7 +22,7 @@ type Receiver struct {
 	received []Told
 }
 
-// Told is a request that a receiver has received.
+// Told is a request that a receiver received.
 type Told struct {
 	ID, Event string
 	Data      struct {
@@ -34,7 +34,7 @@ type Told struct {
 	Target string      `json:"-"` // path and query of the request
 }
 
-// NewReceiver starts a receiver that accepts everything.
+// NewReceiver starts a receiver that accepts all requests.
 func NewReceiver(t T) *Receiver {
 	t.Helper()
 	r := &Receiver{answer: http.StatusNoContent}

@@ -30,12 +30,13 @@ const (
 // and an empty database.
 type Config struct {
 	Data     string   // data directory; "" creates one with the keys of an earlier start
-	Backends []string // variables that name the database and sessions; nil means the same as Beside, or new ones
-	Beside   *Server  // server whose database and sessions to share; nil makes new ones, see servers.Backend
-	Args     []string // additional arguments of selvage serve
-	Env      []string // additional environment
-	Prefix   []string // command to run the server under, such as taskset -c 0
-	Binary   string   // path of the selvage binary to run; "" means [Binary]
+	Backends []string // variables that name the database and sessions; nil means those of Beside, or new ones
+	// A server to share the database and sessions with; nil means new ones, see servers.Backend.
+	Beside *Server
+	Args   []string // additional arguments of selvage serve
+	Env    []string // additional environment
+	Prefix []string // command to run the server under, such as taskset -c 0
+	Binary string   // path of the selvage binary to run; "" means [Binary]
 }
 
 // Run holds the contents of a running server's run.json.
@@ -64,7 +65,7 @@ type Server struct {
 	exited chan struct{}
 	exit   error // valid after exited is closed
 
-	shared  bool // whether other tests of this process use it
+	shared  bool // other tests of this process use the server, too
 	spareMu sync.Mutex
 	spare   []*Project // projects that no test has used yet
 }
@@ -76,7 +77,7 @@ func Start(t T, args ...string) *Server {
 	return StartConfig(t, Config{Args: args})
 }
 
-// StartConfig starts a server in the same way as [Start], with a configuration.
+// StartConfig is like [Start], but takes a configuration.
 func StartConfig(t T, c Config) *Server {
 	t.Helper()
 	s := &Server{Data: c.Data, config: c, binary: c.Binary}
@@ -111,7 +112,7 @@ func FreePort(t T) int {
 	return servers.FreePort(t)
 }
 
-// place returns a loopback address that stays reserved, so that a stopped server can start there
+// place returns a loopback address. It stays reserved, so that a stopped server can start there
 // again.
 func place(t T) string { return fmt.Sprintf("127.0.0.1:%d", FreePort(t)) }
 
@@ -172,15 +173,15 @@ func (s *Server) await(t T) {
 		}
 
 		if run.PID != s.cmd.Process.Pid {
-			return fmt.Errorf("run.json names process %d", run.PID)
+			return fmt.Errorf("run.json names the process %d, which is not this server", run.PID)
 		}
 		s.Run = run
 		return nil
 	})
 }
 
-// Stop sends SIGTERM to the server and waits for it to exit. It returns the error of the exit
-// status.
+// Stop sends SIGTERM to the server and waits for it to exit. It returns an error unless the exit
+// status is 0.
 func (s *Server) Stop(t T) error {
 	t.Helper()
 	s.Terminate()
@@ -189,10 +190,10 @@ func (s *Server) Stop(t T) error {
 
 // Terminate sends SIGTERM to the server.
 func (s *Server) Terminate() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // fails if the process has already ended
 }
 
-// Wait waits for a stopping server to exit, and returns the error of the exit status.
+// Wait waits for a stopping server to exit, and returns an error unless the exit status is 0.
 func (s *Server) Wait(t T) error {
 	t.Helper()
 	select {
@@ -206,7 +207,7 @@ func (s *Server) Wait(t T) error {
 
 // Kill ends the server immediately with SIGKILL, without a clean shutdown.
 func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill() // it may have ended already
+	_ = s.cmd.Process.Kill() // fails if the process has already ended
 	<-s.exited
 }
 
@@ -226,7 +227,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// finish stops the server at the end of a test. If the test failed, it logs the server's output.
+// finish stops the server at the end of a test. If the test has failed, finish logs the server's
+// output.
 func (s *Server) finish(t T) {
 	reportFaults(t)
 	if s.cmd == nil || s.cmd.Process == nil {
@@ -266,7 +268,7 @@ func (s *Server) Log() string { return s.log.String() }
 // PID returns the process ID of the server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// logBuffer is a bytes.Buffer for concurrent use.
+// A logBuffer is a bytes.Buffer for concurrent use.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

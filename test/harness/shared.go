@@ -16,14 +16,15 @@ var (
 	endings  []func() // cleanups to run at the end of the process
 )
 
-// A lasting T belongs to the first test that needs something shared. Its cleanups run at the end of
-// the process instead of at the end of that test.
+// A lasting is the T of the first test that needs something shared. Its cleanups run at the end of
+// the process, instead of at the end of the test.
 type lasting struct{ T }
 
 func (lasting) Cleanup(do func()) { endings = append(endings, do) }
 
 // Shared returns the server that the tests of a package share, each with its own project. [Main]
-// stops it. Tests that stop their server or would disturb other tests start their own server.
+// stops the server. Tests that stop their server, or would disturb other tests, start their own
+// server.
 func Shared(t T) *Server {
 	t.Helper()
 	sharedMu.Lock()
@@ -31,7 +32,7 @@ func Shared(t T) *Server {
 	if shared == nil {
 		dir, err := os.MkdirTemp("", "selvage-shared-")
 		if err != nil {
-			t.Fatalf("making a data directory: %v", err)
+			t.Fatalf("creating a data directory: %v", err)
 		}
 		s := &Server{
 			Data:     filepath.Join(dir, "data"),
@@ -58,7 +59,8 @@ func (s *Server) end() {
 	_ = os.RemoveAll(filepath.Dir(s.Data))
 }
 
-// stacks returns the stacks of the server's goroutines. They explain why a request timed out.
+// stacks returns the stacks of the server's goroutines, which help to explain why a request timed
+// out.
 func (s *Server) stacks() string {
 	resp, err := http.Get(s.Ops + "/debug/pprof/goroutine?debug=1")
 	if err != nil {

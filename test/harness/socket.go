@@ -22,7 +22,7 @@ type Socket struct {
 	said      []Said   // messages of conversations
 }
 
-// A Said is a message of a conversation, as the server has sent it over a socket.
+// A Said is a message of a conversation, as the server sends it over a socket.
 type Said struct {
 	ID             string `json:"id"`
 	Text           string `json:"text"`
@@ -58,7 +58,7 @@ func (r Reply) Code() int {
 // Codes with which the server closes sockets (RFC 6455, section 7.4.2): 4000 plus an HTTP status.
 const (
 	ClosedUnauthorized = 4401 // the token expired or was revoked
-	ClosedTimeout      = 4408 // the client did not authenticate, or answer, in time
+	ClosedTimeout      = 4408 // the client did not authenticate, or did not answer, in time
 )
 
 // Dial opens a socket and returns the status of the HTTP response. If the server refuses the
@@ -122,7 +122,7 @@ func (s *Socket) Call(t T, method string, params any) Reply {
 	return r
 }
 
-// TryCall is like Call, but for a socket that may be closed at the same time.
+// TryCall is like Call, but returns an error if the socket is closed.
 func (s *Socket) TryCall(method string, params any) (r Reply, err error) {
 	s.next++
 	id := fmt.Sprint(s.next)
@@ -168,7 +168,7 @@ func (s *Socket) read() (answered string, text []byte, err error) {
 		}
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Method == "" {
-		return m.ID, text, nil // an error about a text without an ID answers no request
+		return m.ID, text, nil // the ID is empty in an error about a message without an ID
 	}
 
 	s.requested = append(s.requested, m.Method)

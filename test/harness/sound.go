@@ -23,7 +23,8 @@ func ReadSpeech(t T) []byte {
 	return wav
 }
 
-// WAV returns a canonical WAV file of 16-bit samples at 8 kHz, one channel.
+// WAV returns a WAV file with one channel of 16-bit samples at 8 kHz, and only the chunks fmt and
+// data.
 func WAV(samples []int16) []byte {
 	const format, channels, rate, bytesPerSample = 1, 1, 8000, 2 // format 1 is PCM
 	size := uint32(len(samples) * bytesPerSample)
@@ -47,8 +48,7 @@ func WAV(samples []int16) []byte {
 	return b
 }
 
-// Tone returns a WAV file with a square wave of this many samples. Different periods result in
-// different files.
+// Tone returns a WAV file with a square wave. Different periods result in different files.
 func Tone(samples, period int) []byte {
 	wave := make([]int16, samples)
 	for i := range wave {
@@ -76,7 +76,7 @@ func ReadWAV(t T, wav []byte) (s Sound) {
 	s.Channels = make([][]float64, binary.LittleEndian.Uint16(wav[format+10:]))
 	s.Rate = int(binary.LittleEndian.Uint32(wav[format+12:]))
 	if bits := binary.LittleEndian.Uint16(wav[format+22:]); bits != 16 {
-		t.Fatalf("samples of %d bits, want 16", bits)
+		t.Fatalf("the WAV file has samples of %d bits, want 16", bits)
 	}
 
 	samples := wav[data+8:]
@@ -91,8 +91,8 @@ func ReadWAV(t T, wav []byte) (s Sound) {
 func (s Sound) Seconds() float64 { return float64(len(s.Channels[0])) / float64(s.Rate) }
 
 // Power returns the mean power of a frequency in a channel, computed by Goertzel's algorithm over
-// blocks of a tenth of a second. Power starts at the time from, in seconds. If from is negative,
-// Power starts this many seconds before the end.
+// blocks of a tenth of a second. The first block starts from seconds after the beginning or, if
+// from is negative, -from seconds before the end.
 func (s Sound) Power(channel, hz int, from float64) float64 {
 	samples := s.Channels[channel]
 	start := int(from * float64(s.Rate))

@@ -1,18 +1,17 @@
-// Package history records what clients request for a login, and the answers, while nodes and
-// databases fail. It then checks whether there is an order of the requests that explains all
-// answers.
+// Package history records the requests of clients for a login and the answers, while nodes and
+// databases fail. It then checks whether some order of the requests explains all answers.
 //
-// A login consists of a code, which may be redeemed once, and of the refresh tokens that follow
-// from it. A request without an answer may have had its effect at any time, or none at all.
+// A login consists of a code, which may be redeemed once, and of the refresh tokens that result
+// from it. A request without an answer may have taken effect at any time, or not at all.
 package history
 
 import "github.com/anishathalye/porcupine"
 
-// A Use presents a refresh token, or the code if Token is empty. Its output is the refresh token in
-// the answer, or Refused, or Unknown.
+// A Use presents a refresh token or, if Token is empty, the code. Its output is the refresh token
+// in the answer, Refused, or Unknown.
 type Use struct{ Token string }
 
-// These are the outputs of a Use that are not refresh tokens.
+// A Use has one of these outputs if it returned no refresh token.
 const (
 	Refused = ""
 	Unknown = "?" // the answer was lost, or was an error other than invalid_grant
@@ -20,11 +19,12 @@ const (
 
 // A Model describes what the server promises about logins.
 type Model struct {
-	Graceful bool // whether every used refresh token is still in its grace period
-	Lossy    bool // whether the session store may lose codes that were not redeemed
+	Graceful bool // every used refresh token is still in its grace period
+	Lossy    bool // the session store may lose codes that were not redeemed
 }
 
-// A family is the state of a login: whether its code was redeemed, and its last two refresh tokens.
+// A family is the state of a login: whether its code was redeemed, whether it has ended, and its
+// last two refresh tokens.
 type family struct {
 	redeemed, dead    bool
 	previous, current string // current is Unknown if the answer that contained it was lost
@@ -33,8 +33,8 @@ type family struct {
 // step returns the possible states after a use with this output. It returns nil if the use cannot
 // have this output.
 //
-// If the output is Unknown, the states are those after the use took effect. A use without an effect
-// needs no state of its own, because it can be ordered after all other uses (see History.Ask).
+// If the output is Unknown, step assumes that the use took effect. A use without an effect needs no
+// state of its own, because it can be ordered after all other uses (see History.Ask).
 func (m Model) step(f family, in Use, out string) []family {
 	if in.Token == "" {
 		if f.redeemed {
@@ -83,8 +83,8 @@ func end(out string) []family {
 	return nil
 }
 
-// reuse returns the possible states after a use of the previous refresh token. During its grace
-// period, the answer is the current token again. After the grace period, the use ends the family.
+// reuse returns the possible states after a use of the previous refresh token. During the token's
+// grace period, the answer is the current token again. After it, the use ends the family.
 func (m Model) reuse(f family, out string) []family {
 	dead := family{redeemed: true, dead: true}
 	switch out {
@@ -109,7 +109,7 @@ func (m Model) reuse(f family, out string) []family {
 	return []family{f}
 }
 
-// model returns m for porcupine.
+// model returns m in the form that porcupine needs.
 func (m Model) model() porcupine.Model {
 	nondeterministic := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{family{}} },

@@ -7,9 +7,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// inOrder parses uses that follow one another, like "code=a a=unknown". The left side of each use is
-// the code or a token, and the right side is its output. A use without an answer does not end,
-// because it may take effect later.
+// inOrder parses uses that follow one another, such as "code=a a=unknown". The left side of a use
+// is what was used, the code or a token. The right side is the output. A use with the output
+// "unknown" does not end, because it may take effect later.
 func inOrder(uses string) (ops []porcupine.Operation) {
 	for i, use := range strings.Fields(uses) {
 		token, out, _ := strings.Cut(use, "=")
@@ -38,8 +38,8 @@ func inOrder(uses string) (ops []porcupine.Operation) {
 	return ops
 }
 
-// TestWrongHistories shows that the model rejects wrong histories. Otherwise the tests that use it
-// could not fail.
+// TestWrongHistories shows that the model rejects wrong histories. Otherwise, the tests that use
+// the model could not fail.
 func TestWrongHistories(t *testing.T) {
 	for name, uses := range map[string]string{
 		"a code returns two tokens":                   "code=a code=b",
@@ -59,7 +59,8 @@ func TestWrongHistories(t *testing.T) {
 	}
 }
 
-// TestRightHistories shows that the model accepts everything that may happen when answers are lost.
+// TestRightHistories shows that the model accepts what may happen when answers or sessions are
+// lost.
 func TestRightHistories(t *testing.T) {
 	for name, uses := range map[string]string{
 		"a lost redemption":                       "code=unknown code=refused code=refused",
@@ -74,6 +75,6 @@ func TestRightHistories(t *testing.T) {
 	}
 
 	if porcupine.CheckOperations(Model{}.model(), inOrder("code=refused")) {
-		t.Error("the model accepted that a session store that loses nothing refused a code")
+		t.Error("the model for a session store that loses nothing accepted a refused code")
 	}
 }

@@ -1,5 +1,5 @@
-// Package inbox is an SMTP server for tests. It supports STARTTLS, TLS and a password. It keeps the
-// emails that it receives. It can also refuse emails or be unavailable.
+// Package inbox is an SMTP server for tests, which keeps the emails that it receives. It supports
+// STARTTLS, TLS and a password, and can refuse emails or be unavailable.
 package inbox
 
 import (
@@ -38,8 +38,8 @@ const (
 	Password = "smtp-fathom-lantern"
 )
 
-// Config configures a server. The zero value speaks plain SMTP, without a password and without
-// SMTPUTF8.
+// Config configures a server. With the zero value, the server speaks plain SMTP, without a password
+// and without SMTPUTF8.
 type Config struct {
 	TLS  bool // STARTTLS, required before any email
 	Full bool // TLS from the first byte
@@ -55,7 +55,7 @@ type Mail struct {
 	Subject  string // decoded subject
 	Text     string
 	HTML     string
-	Secure   bool // whether it was received over TLS
+	Secure   bool // the email was received over TLS
 	User     string
 }
 
@@ -78,7 +78,7 @@ type Server struct {
 	refuse error
 }
 
-// Start starts a server on a free port of 127.0.0.1. It is stopped at the end of the test.
+// Start starts a server on a free port of 127.0.0.1. The server is stopped at the end of the test.
 func Start(t testing.TB, c Config) *Server {
 	t.Helper()
 	s := &Server{t: t, config: c, Address: "127.0.0.1:0"}
@@ -90,7 +90,7 @@ func Start(t testing.TB, c Config) *Server {
 	return s
 }
 
-// Up starts listening, at the same address as before.
+// Up starts the server again after Down, at the same address.
 func (s *Server) Up() {
 	s.t.Helper()
 	l, err := net.Listen("tcp", s.Address)
@@ -114,7 +114,7 @@ func (s *Server) Up() {
 	go func() { _ = srv.Serve(l) }() // returns after Down
 }
 
-// Down stops the server, so that nothing listens on its address.
+// Down stops the server. Nothing then listens on its address.
 func (s *Server) Down() {
 	s.mu.Lock()
 	srv := s.srv

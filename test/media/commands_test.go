@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// An imported is a line that `selvage recording import -o json` prints.
-type imported struct {
+// An importLine is a line that `selvage recording import -o json` prints.
+type importLine struct {
 	Path, Sid, Status string
 }
 
@@ -39,11 +39,11 @@ func TestCorpusByCommands(t *testing.T) {
 	for name, env := range storages(t) {
 		t.Run(name, func(t *testing.T) {
 			s := harness.StartConfig(t, harness.Config{Env: env})
-			wantSame := func(way string, p *harness.Project, got map[string]imported) {
+			wantSame := func(way string, p *harness.Project, got map[string]importLine) {
 				t.Helper()
 				for name := range want {
 					if media := outcome(t, p, got[name]); media != want[name] {
-						t.Errorf("%s by %s is %s, want %s", name, way, media, want[name])
+						t.Errorf("importing %s with %s resulted in %s, want %s", name, way, media, want[name])
 					}
 				}
 			}
@@ -76,17 +76,18 @@ func storages(t *testing.T) map[string][]string {
 	}
 }
 
-// outcome describes what an import did with a file, and the media of its recording.
-func outcome(t *testing.T, p *harness.Project, in imported) string {
+// outcome describes what an import did with a file, and the media that the server returns for it.
+func outcome(t *testing.T, p *harness.Project, in importLine) string {
 	t.Helper()
 	if in.Sid == "" {
 		return in.Status
 	}
-	return in.Status + ", " + strings.Join(served(t, p, in.Sid), ", ")
+	return in.Status + ", " + strings.Join(fetchMedia(t, p, in.Sid), ", ")
 }
 
-// served returns the statuses and digests of a recording as WAV, as MP3 and as it was uploaded.
-func served(t *testing.T, p *harness.Project, sid string) (all []string) {
+// fetchMedia fetches a recording as WAV, as MP3 and as it was uploaded. It returns the status and
+// digest of each response.
+func fetchMedia(t *testing.T, p *harness.Project, sid string) (all []string) {
 	t.Helper()
 	for _, format := range []string{".wav", ".mp3", ".wav?Original=true"} {
 		a := p.Get(t, p.LaML("/Recordings/"+sid+format))
@@ -110,7 +111,7 @@ func importing(
 }
 
 // runImport runs a command that may reject some recordings, and returns the lines that it prints.
-func runImport(t *testing.T, cmd *exec.Cmd) (all []imported) {
+func runImport(t *testing.T, cmd *exec.Cmd) (all []importLine) {
 	t.Helper()
 	out, err := cmd.Output()
 	var status *exec.ExitError
@@ -123,7 +124,7 @@ func runImport(t *testing.T, cmd *exec.Cmd) (all []imported) {
 	return all
 }
 
-func parsed(t *testing.T, line string) (in imported) {
+func parsed(t *testing.T, line string) (in importLine) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(line), &in); err != nil {
 		t.Fatalf("%v: %s", err, line)
@@ -132,8 +133,8 @@ func parsed(t *testing.T, line string) (in imported) {
 }
 
 // byName returns outcomes by the names of their files.
-func byName(all []imported) map[string]imported {
-	files := make(map[string]imported)
+func byName(all []importLine) map[string]importLine {
+	files := make(map[string]importLine)
 	for _, in := range all {
 		files[filepath.Base(in.Path)] = in
 	}
@@ -141,7 +142,7 @@ func byName(all []imported) map[string]imported {
 }
 
 // importCorpus imports the corpus from its directory.
-func importCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Project) map[string]imported {
+func importCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Project) map[string]importLine {
 	t.Helper()
 	files := byName(runImport(t, importing(t.Context(), t, s, env, p, corpus)))
 	if len(files) < len(verdicts(t)) {
@@ -152,7 +153,7 @@ func importCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Proj
 
 // watchCorpus imports the corpus from a watched directory. It checks that each file has been moved
 // away.
-func watchCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Project) map[string]imported {
+func watchCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Project) map[string]importLine {
 	t.Helper()
 	dir := t.TempDir()
 	for name := range verdicts(t) {
@@ -173,7 +174,7 @@ func watchCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Proje
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []imported
+	var all []importLine
 	for lines := bufio.NewScanner(out); len(all) < len(verdicts(t)) && lines.Scan(); {
 		all = append(all, parsed(t, lines.Text()))
 	}
@@ -190,11 +191,13 @@ func watchCorpus(t *testing.T, s *harness.Server, env []string, p *harness.Proje
 
 // importFrom imports the recordings of another project through the API of its server. It returns
 // the outcomes by the Sids of the originals.
-func importFrom(t *testing.T, s *harness.Server, env []string, p, from *harness.Project) map[string]imported {
+func importFrom(
+	t *testing.T, s *harness.Server, env []string, p, from *harness.Project,
+) map[string]importLine {
 	t.Helper()
 	cmd := importing(t.Context(), t, s, env, p, "--from", from.HTTP, "--account", from.ID)
 	cmd.Stdin = strings.NewReader(from.Key)
-	copies := make(map[string]imported)
+	copies := make(map[string]importLine)
 	for _, in := range runImport(t, cmd) {
 		copies[strings.TrimSuffix(filepath.Base(in.Path), ".wav")] = in
 	}
@@ -204,7 +207,7 @@ func importFrom(t *testing.T, s *harness.Server, env []string, p, from *harness.
 // wantCopies checks that each completed recording of origin was copied with its uploaded file. A
 // file that has no header, and whose Content-Type does not describe it, must have been copied as
 // WAV.
-func wantCopies(t *testing.T, origin, p *harness.Project, files, copies map[string]imported) {
+func wantCopies(t *testing.T, origin, p *harness.Project, files, copies map[string]importLine) {
 	t.Helper()
 	for name, in := range files {
 		if in.Sid == "" {
@@ -219,7 +222,7 @@ func wantCopies(t *testing.T, origin, p *harness.Project, files, copies map[stri
 		if !ok {
 			continue
 		}
-		want, got := served(t, origin, in.Sid), served(t, p, made.Sid)
+		want, got := fetchMedia(t, origin, in.Sid), fetchMedia(t, p, made.Sid)
 		if filepath.Ext(name) == ".sln" {
 			want, got = want[:2], got[:2]
 		}

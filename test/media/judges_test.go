@@ -46,8 +46,8 @@ func verdicts(t *testing.T) map[string]verdict {
 	return doc.Files
 }
 
-// named uploads a file in a form with its file name.
-func named(t *testing.T, p *harness.Project, name string, content []byte) harness.Answer {
+// uploadNamed uploads a file in a form that contains its name.
+func uploadNamed(t *testing.T, p *harness.Project, name string, content []byte) harness.Answer {
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -64,8 +64,9 @@ func named(t *testing.T, p *harness.Project, name string, content []byte) harnes
 	return p.Post(t, p.LaML("/Recordings.json"), p.Basic(), harness.Body(w.FormDataContentType(), body.Bytes()))
 }
 
-// TestJudgesAgree shows that ffprobe, sox, lame and mp3val accept what the server returns for each
-// valid file of the corpus: a WAV file and an encoded MP3, with the expected format and length.
+// TestJudgesAgree shows that ffprobe, sox, lame and mp3val accept the WAV file and the encoded MP3
+// file that the server returns for each valid file of the corpus. Both have the expected format and
+// length.
 func TestJudgesAgree(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "ffprobe", "sox", "lame", "mp3val")
@@ -82,21 +83,21 @@ func TestJudgesAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			doc := named(t, p, name, content).Want(t, 201).Object(t)
+			doc := uploadNamed(t, p, name, content).Want(t, 201).Object(t)
 			path := p.LaML("/Recordings/" + fmt.Sprint(doc["sid"]))
 			judgeWAV(t, p, path+".wav", want)
-			if want.Codec != "mp3" { // the server encodes the MP3 of other files
+			if want.Codec != "mp3" { // the server encodes other files as MP3
 				judgeMP3(t, p, path+".mp3", want)
 			}
 		})
 	}
 }
 
-// fetch saves a served file and checks that its ranges match the whole.
+// fetch saves a file from the server and checks that its ranges match the whole file.
 func fetch(t *testing.T, p *harness.Project, path string) (file string, body []byte) {
 	t.Helper()
 	body = p.Get(t, path).Want(t, 200).Body
-	randomRanges(t, p, path, body)
+	checkRanges(t, p, path, body)
 	file = filepath.Join(t.TempDir(), "served"+filepath.Ext(path))
 	if err := os.WriteFile(file, body, 0o600); err != nil {
 		t.Fatal(err)
@@ -104,8 +105,8 @@ func fetch(t *testing.T, p *harness.Project, path string) (file string, body []b
 	return file, body
 }
 
-// randomRanges fetches 200 random ranges and checks that they match the whole.
-func randomRanges(t *testing.T, p *harness.Project, path string, whole []byte) {
+// checkRanges fetches 200 random ranges and checks that they match the whole file.
+func checkRanges(t *testing.T, p *harness.Project, path string, whole []byte) {
 	t.Helper()
 	n := len(whole)
 	random := rand.New(rand.NewPCG(uint64(n), 1))
@@ -136,18 +137,18 @@ func judgeWAV(t *testing.T, p *harness.Project, path string, want verdict) {
 	frames := int(math.Round(want.frames()))
 	if found.Codec != "pcm_s16le" || found.Rate != strconv.Itoa(want.Rate) ||
 		found.Channels != want.Channels || !about(found.Duration, want.Duration, max(want.Tolerance, 1e-4)) {
-		t.Errorf("WAV: ffprobe finds %+v, want pcm_s16le with %+v", found, want)
+		t.Errorf("WAV: ffprobe found %+v, want pcm_s16le with %+v", found, want)
 	}
 
 	if got := run(t, "soxi", "-s", file); want.Tolerance == 0 && got != strconv.Itoa(frames) {
-		t.Errorf("WAV: sox counts %s samples, want %d", got, frames)
+		t.Errorf("WAV: sox counted %s samples, want %d", got, frames)
 	}
 
 	raw := filepath.Join(t.TempDir(), "samples.raw")
 	run(t, "sox", "-D", file, "-e", "signed", "-b", "16", "-L", raw)
 	samples, err := os.ReadFile(raw)
 	if err != nil || !bytes.Contains(body, samples) || len(body)-len(samples) > 8192 {
-		t.Errorf("WAV: sox reads %d bytes, %v, which differ from the %d that are served", len(samples),
+		t.Errorf("WAV: sox read %d bytes (%v) that are not in the served file of %d bytes", len(samples),
 			err, len(body))
 	}
 }
@@ -158,36 +159,36 @@ func judgeMP3(t *testing.T, p *harness.Project, path string, want verdict) {
 	file, _ := fetch(t, p, path)
 	found := probe(t, file)
 	if found.Codec != "mp3" || !about(found.Duration, want.Duration, 0.3) {
-		t.Errorf("MP3: ffprobe finds %+v, want about %v s", found, want.Duration)
+		t.Errorf("MP3: ffprobe found %+v, want about %v s", found, want.Duration)
 	}
 
 	complaints := run(t, "mp3val", file)
 	if found := strings.Contains(complaints, "Too few MPEG frames"); found &&
-		want.Duration < 1 { // mp3val does not trust files this short
+		want.Duration < 1 { // mp3val always warns about files this short
 		complaints = strings.Replace(complaints, "WARNING", "", 1)
 	}
 	if strings.Contains(complaints, "WARNING") || strings.Contains(complaints, "PROBLEM") ||
 		!strings.Contains(complaints, "MPEG frames") {
-		t.Errorf("MP3: mp3val reports %s", complaints)
+		t.Errorf("MP3: mp3val reported %s", complaints)
 	}
 
 	rate, err := strconv.Atoi(found.Rate)
 	if err != nil {
-		t.Fatalf("MP3: sample rate %q", found.Rate)
+		t.Fatalf("MP3: ffprobe found the sample rate %q", found.Rate)
 	}
 	decoded := filepath.Join(t.TempDir(), "decoded.wav")
 	run(t, "lame", "--quiet", "--decode", file, decoded)
 	got, _ := strconv.ParseFloat(run(t, "soxi", "-s", decoded), 64)
 	if exact := want.Duration * float64(rate); math.Abs(got-exact) > 1+want.Tolerance*float64(rate) {
-		t.Errorf("MP3: lame decodes %v samples of %d Hz, want %v", got, rate, exact)
+		t.Errorf("MP3: lame decoded %v samples at %d Hz, want %v", got, rate, exact)
 	}
 
 	if got := run(t, "soxi", "-r", file); got != found.Rate {
-		t.Errorf("MP3: sox finds %s Hz, ffprobe %s", got, found.Rate)
+		t.Errorf("MP3: sox found %s Hz, but ffprobe found %s Hz", got, found.Rate)
 	}
 }
 
-// about reports whether a text is a number within a tolerance of the wanted value.
+// about reports whether a text is a number that differs from want by at most within.
 func about(text string, want, within float64) bool {
 	got, err := strconv.ParseFloat(text, 64)
 	return err == nil && math.Abs(got-want) <= within
@@ -206,7 +207,8 @@ func run(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestOriginalsAreKept shows that MP3 files are returned unchanged, and measured.
+// TestOriginalsAreKept shows that MP3 files are returned unchanged. The server still measures their
+// loudness and their peaks.
 func TestOriginalsAreKept(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	for name, want := range verdicts(t) {
@@ -218,17 +220,18 @@ func TestOriginalsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		sid := fmt.Sprint(named(t, p, name, content).Want(t, 201).Object(t)["sid"])
+		sid := fmt.Sprint(uploadNamed(t, p, name, content).Want(t, 201).Object(t)["sid"])
 		for _, as := range []string{".wav?Original=true", ".mp3"} {
 			if got := p.Get(t, p.LaML("/Recordings/"+sid+as)).Want(t, 200).Body; !bytes.Equal(got, content) {
-				t.Errorf("%s as %s: %d bytes, want the %d of the original", name, as, len(got), len(content))
+				t.Errorf("%s, fetched as %s, has %d bytes, want the %d of the original", name, as, len(got),
+					len(content))
 			}
 		}
 		p.Get(t, p.LaML("/Recordings/"+sid+".peaks.json")).Want(t, 200)
 
 		doc := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 		if media := doc["media"].(map[string]any); media["lufs"] == nil || media["codec"] != want.Codec {
-			t.Errorf("%s: the document has %v, want a loudness and the codec", name, media)
+			t.Errorf("%s: the recording has %v, want a loudness and the codec", name, media)
 		}
 	}
 }

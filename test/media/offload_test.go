@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// frontConfig is an nginx configuration around the location in docs/high-availability.md that sends
-// recordings. The other settings are those that a process in a test needs.
+// frontConfig is an nginx configuration for the location in docs/high-availability.md that sends
+// recordings. The other settings are what nginx needs in a test.
 const frontConfig = `
 daemon off;
 master_process off;
@@ -37,8 +37,9 @@ http {
 }
 `
 
-// documented returns the location block that the manual shows, with a different media directory.
-func documented(t *testing.T, dir string) string {
+// documentedLocation returns the location block from docs/high-availability.md, with dir as the
+// media directory.
+func documentedLocation(t *testing.T, dir string) string {
 	t.Helper()
 	manual, err := os.ReadFile("../../docs/high-availability.md")
 	if err != nil {
@@ -56,13 +57,13 @@ func documented(t *testing.T, dir string) string {
 	return begin + strings.Replace(settings, "/srv/recordings/", dir+"/", 1) + end
 }
 
-// TestNginxSendsFiles shows that nginx, configured as in the manual, sends whole files. The server
-// sends everything else.
+// TestNginxSendsFiles shows that nginx, configured as in the documentation, sends whole files, and
+// that the server sends everything else.
 func TestNginxSendsFiles(t *testing.T) {
 	harness.Need(t, "nginx")
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_RECORDINGS__OFFLOAD=x-accel-redirect"}})
 	p := s.NewProject(t)
-	front := startNginx(t, s, documented(t, filepath.Join(s.Data, "media")))
+	front := startNginx(t, s, documentedLocation(t, filepath.Join(s.Data, "media")))
 	wav := harness.ReadSpeech(t)
 
 	sid := p.Upload(t, wav)
@@ -158,7 +159,7 @@ func startNginx(t *testing.T, s *harness.Server, location string) string {
 
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // fails because the process was killed
 	})
 
 	harness.Eventually(t, time.Minute, "nginx to listen", func() error {

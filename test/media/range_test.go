@@ -9,7 +9,7 @@ import (
 )
 
 // TestRangesMakeTheWhole requests a recording in consecutive ranges of the same size, for several
-// sizes. Together the ranges are the whole file.
+// sizes. Joined together, the ranges must be the whole file.
 func TestRangesMakeTheWhole(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)
@@ -18,13 +18,14 @@ func TestRangesMakeTheWhole(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			var whole []byte
 			for start := 0; start < len(wav); start += size {
-				if size < 44 && start > 2*44 { // only the header is fetched in tiny ranges
+				const header = 44 // bytes of a WAV file's header; the rest is not fetched in tiny ranges
+				if size < header && start > 2*header {
 					whole = append(whole, wav[start:]...)
 					break
 				}
 
-				header := harness.Header("Range", fmt.Sprintf("bytes=%d-%d", start, start+size-1))
-				a := p.Get(t, path, header).Want(t, 206)
+				span := harness.Header("Range", fmt.Sprintf("bytes=%d-%d", start, start+size-1))
+				a := p.Get(t, path, span).Want(t, 206)
 				last := min(start+size, len(wav)) - 1
 				want := fmt.Sprintf("bytes %d-%d/%d", start, last, len(wav))
 				if got := a.Header.Get("Content-Range"); got != want {
@@ -40,9 +41,9 @@ func TestRangesMakeTheWhole(t *testing.T) {
 	}
 }
 
-// TestRangeForms shows that ranges without an end and ranges that count from the end of the file
-// also work. A range beyond the end is refused, and ranges in unknown units are ignored. HEAD
-// returns the headers of the whole file.
+// TestRangeForms shows that a range may omit its end or count from the end of the file. A range
+// beyond the end is refused, and ranges in unknown units are ignored. HEAD returns the headers of
+// the whole file.
 func TestRangeForms(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)
@@ -64,7 +65,7 @@ func TestRangeForms(t *testing.T) {
 	for _, tt := range tests {
 		a := p.Get(t, path, harness.Header("Range", tt.header))
 		if a.Status != tt.status {
-			t.Errorf("Range %q = %d, want %d", tt.header, a.Status, tt.status)
+			t.Errorf("Range %q returned the status %d, want %d", tt.header, a.Status, tt.status)
 		}
 		if tt.body != nil && !bytes.Equal(a.Body, tt.body) {
 			t.Errorf("Range %q returned %d bytes, want the %d bytes of the range", tt.header, len(a.Body), len(tt.body))

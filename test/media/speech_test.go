@@ -29,8 +29,8 @@ func speech(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestSpeechIsUnchanged shows that speech is returned unchanged under all its names. The test
-// uploads the speech raw and in a form, and imports it with a command.
+// TestSpeechIsUnchanged shows that a recording is returned unchanged at all its URLs. The test
+// uploads each recording raw and in a form, and imports it with a command.
 func TestSpeechIsUnchanged(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{
@@ -109,7 +109,7 @@ func importFile(t *testing.T, p *harness.Project, name string, wav []byte) strin
 }
 
 // TestFFProbeAgrees shows that ffprobe finds the same format in a served file as in the original.
-// The recording's document has the same format, too.
+// The recording's document must contain the same channels and duration.
 func TestFFProbeAgrees(t *testing.T) {
 	harness.Need(t, "ffprobe")
 	p := harness.Shared(t).NewProject(t)
@@ -129,7 +129,8 @@ func TestFFProbeAgrees(t *testing.T) {
 			doc := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 			if fmt.Sprint(doc["channels"]) != strconv.Itoa(want.Channels) ||
 				fmt.Sprint(doc["duration"]) != strconv.Itoa(want.wholeSeconds(t)) {
-				t.Errorf("the document has %v channels, %v s; ffprobe %+v", doc["channels"], doc["duration"], want)
+				t.Errorf("the document has %v channels and %v s, ffprobe found %+v", doc["channels"],
+					doc["duration"], want)
 			}
 		})
 	}

@@ -1,5 +1,5 @@
-// Package network simulates a network between clients and the media port of a server. It loses and
-// delays packets, blocks UDP, and changes clients' addresses as a NAT does when it forgets them.
+// Package network simulates a network between clients and the media port of a server. It can lose
+// and delay packets, block UDP, and change clients' addresses, like a NAT that forgets them.
 // [Isolate] runs a test in a network namespace.
 package network
 
@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// loopback is the address at which clients on loopback reach a network. On Linux, all of
-// 127.0.0.0/8 is loopback.
+// loopback is the address at which clients on loopback reach a network. On Linux, all addresses in
+// 127.0.0.0/8 are loopback addresses.
 const loopback = "127.0.0.2"
 
 // A Network forwards UDP and TCP between clients and a media port. Its faults can be changed at any
@@ -31,7 +31,7 @@ type Network struct {
 	faults Faults
 	ways   map[netip.AddrPort]*net.UDPConn // sockets to the server, by client
 	conns  map[net.Conn]bool
-	back   int // number of packets; see Returned
+	back   int // the result of Returned
 	closed bool
 }
 
@@ -40,8 +40,8 @@ type Faults struct {
 	Blocked bool          // no packet arrives
 	Lost    float64       // fraction of packets that are lost
 	Delay   time.Duration // delay of each packet
-	Jitter  time.Duration // maximum additional random delay; packets overtake each other
-	NoTCP   bool          // whether new connections are closed immediately
+	Jitter  time.Duration // maximum additional random delay, which lets packets overtake each other
+	NoTCP   bool          // new connections are closed immediately
 }
 
 // Open returns a network on loopback in front of a media port on which nothing listens yet. args
@@ -51,8 +51,8 @@ func Open(t harness.T) (n *Network, args []string) {
 	return OpenAt(t, loopback, "127.0.0.1")
 }
 
-// OpenAt returns a network like [Open]. The network is at the address host, and in front of a
-// server at the address server. It serves clients that do not use loopback addresses.
+// OpenAt is like [Open], for clients that do not use loopback addresses. host is the address of the
+// network, and server is the address of the server.
 func OpenAt(t harness.T, host, server string) (n *Network, args []string) {
 	t.Helper()
 	port := harness.FreePort(t)
@@ -91,7 +91,7 @@ func (n *Network) close() {
 	}
 }
 
-// Set sets the faults from now on.
+// Set changes the faults.
 func (n *Network) Set(f Faults) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -133,7 +133,7 @@ func (n *Network) forwardUDP() {
 	}
 }
 
-// way returns the socket that sends a client's packets to the server.
+// way returns the socket that sends a client's packets to the server, or nil.
 func (n *Network) way(client netip.AddrPort) *net.UDPConn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -159,7 +159,7 @@ func (n *Network) backward(way *net.UDPConn, client netip.AddrPort) {
 			return
 		}
 		if err != nil {
-			continue // for example, the server refused a packet
+			continue // for example, because the server refused a packet
 		}
 		packet := append([]byte(nil), b[:size]...)
 		n.send(func() { _, _ = n.udp.WriteToUDPAddrPort(packet, client) }) // the network may lose any packet
@@ -180,7 +180,7 @@ func (n *Network) isOver(way *net.UDPConn, client netip.AddrPort, came bool) boo
 	return false
 }
 
-// send calls the given function after the network's delay, unless the packet is lost.
+// send calls the function that sends a packet after the network's delay, unless the packet is lost.
 func (n *Network) send(send func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

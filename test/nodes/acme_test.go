@@ -11,10 +11,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A front waits for a list of addresses, and then forwards connections to them in rotation.
+// A front waits for a list of addresses, and then forwards its connections to these addresses in
+// turn.
 type front struct {
 	port int
-	to   chan []string // receives the addresses once
+	to   chan []string // receives the list once
 }
 
 func newFront(t *testing.T) front {
@@ -48,12 +49,12 @@ func pass(in net.Conn, address string) {
 	}
 	defer out.Close()
 	go func() { _, _ = io.Copy(out, in) }()
-	_, _ = io.Copy(in, out) // either side may close first
+	_, _ = io.Copy(in, out) // ends when the node closes the connection
 }
 
 // TestACMETogether shows that two nodes share certificates. For each name, the authority connects
-// three times, to the nodes in turn. Therefore, the node that did not place the order must also
-// prove control of the name.
+// three times, to the nodes in turn. Therefore, both nodes must prove control of the name, although
+// only one placed the order.
 func TestACMETogether(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -89,7 +90,7 @@ func TestACMETogether(t *testing.T) {
 			for _, host := range hosts {
 				here, there := acme.Await(t, n.Each[0], host, roots), acme.Await(t, n.Each[1], host, roots)
 				if !here.Equal(there) {
-					t.Errorf("%s: each node has ordered its own certificate", host)
+					t.Errorf("%s: the nodes have different certificates", host)
 				}
 			}
 		})

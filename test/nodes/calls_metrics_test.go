@@ -11,7 +11,8 @@ import (
 )
 
 // TestCallMetrics shows that the node of a call measures the call: its clients, how long they took
-// to connect, and why it ended. Nodes also count their messages, and measure how long answers take.
+// to connect, and why the call ended. Nodes also count the messages between them, and measure how
+// long answers take.
 func TestCallMetrics(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -40,11 +41,12 @@ func TestCallMetrics(t *testing.T) {
 		}
 	}
 	if n := metric(t, n.Each[1], "selvage_bus_request_seconds_count"); n == 0 {
-		t.Error("no request of bob's node was answered, although the other node has the call")
+		t.Error("bob's node measured no answered request, although the other node has the call")
 	}
 }
 
-// TestLostCallMetrics shows that a dead node's call is counted by the node that closes its record.
+// TestLostCallMetrics shows that the node that closes the record of a dead node's call counts the
+// call.
 func TestLostCallMetrics(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -62,21 +64,21 @@ func TestLostCallMetrics(t *testing.T) {
 	})
 }
 
-// wantMetrics waits until metrics of a server have the given values. The keys are the beginnings of
-// metric lines.
+// wantMetrics waits until the metrics of a server have these values. The keys of want are passed to
+// metric.
 func wantMetrics(t *testing.T, s *harness.Server, want map[string]float64) {
 	t.Helper()
 	for name, value := range want {
 		harness.Eventually(t, soon, name, func() error {
 			if got := metric(t, s, name); got != value {
-				return fmt.Errorf("it is %v, want %v", got, value)
+				return fmt.Errorf("the value is %v, want %v", got, value)
 			}
 			return nil
 		})
 	}
 }
 
-// metric returns the sum of the metrics of a server whose lines begin with name, or 0.
+// metric returns the sum of all metrics of a server whose lines begin with name.
 func metric(t *testing.T, s *harness.Server, name string) (sum float64) {
 	t.Helper()
 	for line := range strings.Lines(string(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body)) {

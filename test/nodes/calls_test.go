@@ -22,7 +22,7 @@ func newPeople(t *testing.T, n *harness.Nodes) people {
 	return people{Project: p, alice: p.NewSAT(t, "alice"), bob: p.NewSAT(t, "bob")}
 }
 
-// phones returns a phone for alice at the first node, and one for bob at the second.
+// phones connects a phone for alice at the first node, and a phone for bob at the second.
 func (p people) phones(t *testing.T, n *harness.Nodes) (here, there *phone.Phone) {
 	t.Helper()
 	return phone.Connect(t, n.Each[0], p.alice.Token, ""), phone.Connect(t, n.Each[1], p.bob.Token, "").Online()
@@ -67,7 +67,7 @@ func TestRejectElsewhere(t *testing.T) {
 	}
 }
 
-// TestCallMovesElsewhere shows that a client whose socket broke can control its call through
+// TestCallMovesElsewhere shows that a client whose socket breaks can control its call through
 // another node.
 func TestCallMovesElsewhere(t *testing.T) {
 	n := two(t)
@@ -95,8 +95,8 @@ func TestCallMovesElsewhere(t *testing.T) {
 	}
 }
 
-// TestEndCallElsewhere shows that a call ends within a second after a token was revoked, and that a
-// backend can end a call. Either node may receive the request.
+// TestEndCallElsewhere shows that a call ends within a second of the revocation of a token, and
+// that a backend can end a call. Either node may receive the request.
 func TestEndCallElsewhere(t *testing.T) {
 	for i := range 2 {
 		n := two(t)
@@ -123,8 +123,8 @@ func TestEndCallElsewhere(t *testing.T) {
 	}
 }
 
-// TestNodeOfCallDies shows what happens if the node that carries a call is killed. The call ends
-// for the other side, and its record contains the reason.
+// TestNodeOfCallDies kills the node that carries a call. The record of the call must then show that
+// it has ended, and the other side must receive the reason.
 func TestNodeOfCallDies(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -173,8 +173,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestSessionsLost shows that a call continues while Redis repeatedly loses its contents. The
-// contents include the entries that show that nodes are alive.
+// TestSessionsLost shows that a call continues while Redis repeatedly loses its contents, which
+// include the entries that show that nodes are alive.
 func TestSessionsLost(t *testing.T) {
 	r := servers.OwnRedis(t)
 	forgetful := harness.Config{Env: []string{"SELVAGE_SESSIONS=" + r.URL}}

@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// These constants limit what two nodes may need for a load, relative to one node.
+// These constants limit the cost of a load on two nodes, as a multiple of its cost on one node.
 const (
-	maxDearer     = 1.1  // CPU time
+	maxCPU        = 1.1  // CPU time
 	maxStatements = 1.05 // statements in PostgreSQL
 	maxCommands   = 1.1  // commands in Redis; each node has its own cache, so some entries are read twice
 )
 
-// A pair is two nodes with databases that count the nodes' statements and commands.
+// A pair is a pair of nodes, with databases that count the nodes' statements and commands.
 type pair struct {
 	*harness.Nodes
 	client   *login
@@ -32,8 +32,8 @@ type pair struct {
 
 // TestTwoNodesCost signs in, uses and refreshes tokens at one node, and then at two nodes in turn.
 // It first compares how many statements and commands a visit causes. It then compares the CPU time,
-// less the CPU time of idle nodes. The test runs only with LONG=1, because it needs minutes, and a
-// machine that does nothing else.
+// without the CPU time that idle nodes use. The test runs only with LONG=1, because it takes
+// minutes and needs an otherwise idle machine.
 func TestTwoNodesCost(t *testing.T) {
 	if os.Getenv("LONG") != "1" {
 		t.Skip("LONG=1 compares CPU times")
@@ -49,13 +49,12 @@ func TestTwoNodesCost(t *testing.T) {
 	t.Logf("a visit needs %.2f statements and %.2f commands at one node, %.2f and %.2f at two",
 		statements, commands, statements2, commands2)
 	if statements2 > statements*maxStatements || commands2 > commands*maxCommands {
-		t.Errorf("two nodes send more than one, want at most %v times the statements "+
-			"and %v times the commands",
+		t.Errorf("two nodes need too much, want at most %v times the statements and %v times the commands",
 			maxStatements, maxCommands)
 	}
 
 	const rounds, visits = 24, 250
-	idle := p.idleShare()
+	idle := p.idleCores()
 	ratios := make([]float64, rounds)
 	for round := range rounds {
 		// Every other round begins with both nodes, because the first load of a round costs less.
@@ -74,8 +73,8 @@ func TestTwoNodesCost(t *testing.T) {
 	slices.Sort(ratios)
 	median := (ratios[rounds/2-1] + ratios[rounds/2]) / 2
 	t.Logf("idle %.3f cores; two nodes need %.2f times the CPU time of one (%.2f)", idle, median, ratios)
-	if median > maxDearer {
-		t.Errorf("two nodes need %.2f times the CPU time of one, want at most %.2f", median, maxDearer)
+	if median > maxCPU {
+		t.Errorf("two nodes need %.2f times the CPU time of one, want at most %.2f", median, maxCPU)
 	}
 }
 
@@ -119,8 +118,8 @@ func (p *pair) visit(node *harness.Server) error {
 	return a.StatusIs(200)
 }
 
-// counts makes visits, and returns how many statements and commands each of them causes. The counts
-// include the statements and commands of idle nodes.
+// counts makes visits, and returns the statements and commands per visit. They include the
+// statements and commands of idle nodes.
 func (p *pair) counts(t *testing.T, visit func(i int) error) (statements, commands float64) {
 	t.Helper()
 	const visits = 2000
@@ -128,10 +127,10 @@ func (p *pair) counts(t *testing.T, visit func(i int) error) (statements, comman
 	p.redis.CLI(t, "CONFIG", "RESETSTAT")
 	p.costOf(t, 0, visits, visit)
 
-	asked := p.postgres.SQL(t, "SELECT sum(calls) FROM pg_stat_statements")
+	calls := p.postgres.SQL(t, "SELECT sum(calls) FROM pg_stat_statements")
 	_, stats, _ := strings.Cut(p.redis.CLI(t, "INFO", "stats"), "total_commands_processed:")
 	stats, _, _ = strings.Cut(stats, "\r")
-	for text, count := range map[string]*float64{asked: &statements, stats: &commands} {
+	for text, count := range map[string]*float64{calls: &statements, stats: &commands} {
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || n < visits {
 			t.Fatalf("a database counted %q for %d visits: %v", text, visits, err)
@@ -141,8 +140,8 @@ func (p *pair) counts(t *testing.T, visit func(i int) error) (statements, comman
 	return statements, commands
 }
 
-// idleShare returns how many cores the nodes use while nothing happens.
-func (p *pair) idleShare() float64 {
+// idleCores returns how many CPU cores the idle nodes use, usually a small fraction of one.
+func (p *pair) idleCores() float64 {
 	const long = 10 * time.Second
 	before := p.cpu()
 	<-time.After(long)
@@ -159,7 +158,7 @@ func (p *pair) costOf(t *testing.T, idle float64, visits int, visit func(i int) 
 	for range 32 {
 		workers.Go(func() {
 			for i := next.Add(1); i <= int64(visits); i = next.Add(1) {
-				if err := insist(func() error { return visit(int(i)) }); err != nil {
+				if err := retry(func() error { return visit(int(i)) }); err != nil {
 					t.Errorf("visit %d: %v", i, err)
 				}
 			}
@@ -170,9 +169,9 @@ func (p *pair) costOf(t *testing.T, idle float64, visits int, visit func(i int) 
 	return (p.cpu() - before - background) / time.Duration(visits)
 }
 
-// insist calls do up to three times, because a node on a busy machine refuses requests that have
-// waited for a second.
-func insist(do func() error) (err error) {
+// retry calls do until it succeeds, at most three times. On a busy machine, a node refuses requests
+// that have waited for a second.
+func retry(do func() error) (err error) {
 	for range 3 {
 		if err = do(); err == nil {
 			return nil

@@ -10,14 +10,14 @@ import (
 const resources = "/api/fabric/resources/"
 
 // TestFabricElsewhere creates and changes each kind of resource at one node, and deletes it at the
-// other. The respective other node shows every change immediately, because both read the same rows.
+// other. Each node shows the other node's changes immediately, because both read the same rows.
 func TestFabricElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
 	p := n.NewProject(t)
 	sub := p.NewSubscriber(t)
-	flow := made(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
+	flow := create(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
 
 	tests := []struct{ path, body, change, name string }{
 		{resources + "ai_agents", `{"name":"x","prompt":{"text":"hi"}}`, `{"name":"new"}`, "name"},
@@ -47,35 +47,35 @@ func TestFabricElsewhere(t *testing.T) {
 
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
-			id := made(t, here, p, tt.path, tt.body)
+			id := create(t, here, p, tt.path, tt.body)
 			at := tt.path + "/" + id
 			there.Get(t, at, p.Basic()).Want(t, 200)
 			here.Do(t, "PATCH", at, p.Basic(), harness.JSON(tt.change)).Want(t, 200)
 			if got := find(there.Get(t, at, p.Basic()).Want(t, 200).Object(t), tt.name); got != "new" {
-				t.Errorf("%s is %v at the other node after a change, want new", tt.name, got)
+				t.Errorf("after a change, %s is %v at the other node, want new", tt.name, got)
 			}
-			if listed := has(t, there, p, tt.path, id); !listed {
+			if listed := lists(t, there, p, tt.path, id); !listed {
 				t.Error("the other node does not list the new object")
 			}
 
 			there.Do(t, "DELETE", at, p.Basic()).Want(t, 204)
 			here.Get(t, at, p.Basic()).Want(t, 404)
-			if has(t, here, p, tt.path, id) {
-				t.Error("the object is listed after its deletion")
+			if lists(t, here, p, tt.path, id) {
+				t.Error("the object is still listed after its deletion")
 			}
 		})
 	}
 }
 
-// made creates something at a node and returns its id.
-func made(t *testing.T, node *harness.Server, p *harness.Project, path, body string) string {
+// create creates an object at a node and returns its id.
+func create(t *testing.T, node *harness.Server, p *harness.Project, path, body string) string {
 	t.Helper()
 	id, _ := node.Post(t, path, p.Basic(), harness.JSON(body)).Want(t, 200, 201).Object(t)["id"].(string)
 	return id
 }
 
-// has reports whether a node lists an id.
-func has(t *testing.T, node *harness.Server, p *harness.Project, path, id string) bool {
+// lists reports whether a node lists an object.
+func lists(t *testing.T, node *harness.Server, p *harness.Project, path, id string) bool {
 	t.Helper()
 	var list struct{ Data []struct{ ID string } }
 	node.Get(t, path+"?page_size=1000", p.Basic()).Want(t, 200).Read(t, &list)
@@ -87,7 +87,7 @@ func has(t *testing.T, node *harness.Server, p *harness.Project, path, id string
 	return false
 }
 
-// find returns a member of a document, or of an object within the document.
+// find returns a member of an object in doc or, if there is none, of doc itself.
 func find(doc map[string]any, name string) any {
 	for _, member := range doc {
 		if inner, ok := member.(map[string]any); ok && inner[name] != nil {
@@ -97,8 +97,9 @@ func find(doc map[string]any, name string) any {
 	return doc[name]
 }
 
-// TestAssignedElsewhere deploys a call flow at one node and assigns it at the other. Both nodes
-// show both changes, and an assigned flow cannot be deleted.
+// TestAssignedElsewhere deploys versions of a call flow at both nodes, and assigns it at one node.
+// Each node sees the other node's changes: it lists the versions, and does not delete the assigned
+// flow.
 func TestAssignedElsewhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -106,9 +107,9 @@ func TestAssignedElsewhere(t *testing.T) {
 	here, there := n.Each[0], n.Each[1]
 	p := n.NewProject(t)
 
-	flow := made(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
+	flow := create(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
 	versions := resources + "call_flow/" + flow + "/versions"
-	first := made(t, here, p, versions, `{"document_version":1}`)
+	first := create(t, here, p, versions, `{"document_version":1}`)
 
 	// If two changes contain the same version, the second is refused, whichever node it reaches.
 	there.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
@@ -116,9 +117,9 @@ func TestAssignedElsewhere(t *testing.T) {
 	here.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
 		harness.JSON(`{"flow_data":{"a":2},"document_version":2}`)).Want(t, 422)
 
-	again := made(t, there, p, versions, `{"call_flow_version_id":"`+first+`"}`)
-	if !has(t, here, p, versions, again) {
-		t.Error("a version deployed at one node is not listed at the other")
+	again := create(t, there, p, versions, `{"call_flow_version_id":"`+first+`"}`)
+	if !lists(t, here, p, versions, again) {
+		t.Error("a version deployed at one node is not listed at the other node")
 	}
 
 	here.Post(t, resources+flow+"/phone_routes", p.Basic(),
@@ -153,8 +154,8 @@ func TestAddressesElsewhere(t *testing.T) {
 		})
 	}
 
-	wants("one", "ada")
-	room := made(t, here, p, resources+"conference_rooms", `{"name":"Room"}`)
+	wants("the first address", "ada")
+	room := create(t, here, p, resources+"conference_rooms", `{"name":"Room"}`)
 	wants("a new address", "Room")
 	here.Do(t, "PATCH", resources+"conference_rooms/"+room, p.Basic(), harness.JSON(`{"name":"Hall"}`)).Want(t, 200)
 	wants("a renamed address", "Hall")
@@ -162,7 +163,7 @@ func TestAddressesElsewhere(t *testing.T) {
 	wants("a deleted address", "ada")
 
 	bob := p.NewSubscriber(t)
-	wants("a subscriber's", "Ada L.")
+	wants("the address of a new subscriber", "Ada L.")
 	here.Command(t, "", "subscriber", "update", bob.ID, "--disabled")
 	wants("the address of a disabled subscriber", "ada")
 	here.Command(t, "", "subscriber", "update", bob.ID, "--disabled=false")

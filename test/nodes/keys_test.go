@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestKeysChangedElsewhere changes an API key at one node. The other node, which has just used and
-// cached the key, applies the change within a second.
+// TestKeysChangedElsewhere changes an API key at one node. The other node, which has the key in its
+// cache, refuses it within a second.
 func TestKeysChangedElsewhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -45,11 +45,12 @@ func TestKeysChangedElsewhere(t *testing.T) {
 			k := post(path, map[string]any{"name": name, "permissions": []string{"calling"}})
 			ask(k).Want(t, 200)
 			change(k)
-			harness.WithinASecond(t, name+", at the other node", func() error { return ask(k).StatusIs(401) })
+			harness.WithinASecond(t, "the key at the other node",
+				func() error { return ask(k).StatusIs(401) })
 		})
 	}
 
-	// A key rotated with an overlap is valid alongside its successor.
+	// After a rotation with an overlap, the old secret and the new secret are both valid.
 	k := post(path, map[string]any{"name": "overlap", "permissions": []string{"calling"}})
 	ask(k).Want(t, 200)
 	next := post(path+"/"+k.ID+"/rotate", map[string]any{})
@@ -59,7 +60,7 @@ func TestKeysChangedElsewhere(t *testing.T) {
 }
 
 // TestOneReferenceAtTwoNodes requests tokens for an unknown reference from both nodes concurrently.
-// All tokens belong to one new subscriber.
+// All tokens must belong to the same new subscriber.
 func TestOneReferenceAtTwoNodes(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -86,19 +87,20 @@ func TestOneReferenceAtTwoNodes(t *testing.T) {
 
 	for _, id := range ids {
 		if id == "" || id != ids[0] {
-			t.Fatalf("%d calls with one reference returned the subscribers %v, want one", len(ids), ids)
+			t.Fatalf("%d requests with one reference returned the subscribers %v, want the same one",
+				len(ids), ids)
 		}
 	}
 
 	var list struct{ Data []struct{ ID string } }
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Data) != 1 {
-		t.Errorf("there are %d subscribers, want one", len(list.Data))
+		t.Errorf("there are %d subscribers, want 1", len(list.Data))
 	}
 }
 
-// TestEmbedLimitOfAllNodes uses an embed key at both nodes in turn. Its limit counts the tokens
-// from both nodes.
+// TestEmbedLimitOfAllNodes uses an embed key at both nodes in turn. The key's limit counts the
+// tokens from both nodes.
 func TestEmbedLimitOfAllNodes(t *testing.T) {
 	const limit = 4
 	c := harness.Config{Env: []string{fmt.Sprint("SELVAGE_LIMITS__EMBED_TOKENS=", limit)}}
@@ -107,18 +109,19 @@ func TestEmbedLimitOfAllNodes(t *testing.T) {
 	address := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	body := harness.JSON(map[string]any{"token": p.CLI(t, "", "token", "embed", "--address", address)["token"]})
 
-	// A new minute may start once during the test. It permits the same number of tokens again.
+	// A new minute, which permits the same number of tokens again, may begin once during the test.
 	refused := 0
 	for i := range 2*limit + 2 {
 		a := n.Each[i%2].Post(t, "/api/fabric/embeds/tokens", body).Want(t, 201, 429)
 		if a.Status == http.StatusTooManyRequests {
 			refused++
 			if a.Header.Get("Retry-After") == "" {
-				t.Errorf("429 without Retry-After")
+				t.Error("the 429 response has no Retry-After")
 			}
 		}
 	}
 	if refused == 0 {
-		t.Errorf("%d tokens were issued with a key limited to %d a minute, and none was refused", 2*limit+2, limit)
+		t.Errorf("none of %d requests was refused, although the key is limited to %d tokens a minute",
+			2*limit+2, limit)
 	}
 }

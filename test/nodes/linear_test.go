@@ -15,8 +15,8 @@ const (
 	rounds = 4
 )
 
-// ask makes a request, records it and returns its output. No node fails in these tests, so each
-// answer must be tokens or invalid_grant.
+// ask makes a request, records it in h, and returns its output. No node fails in these tests, so
+// each answer must be tokens or invalid_grant.
 func ask(t *testing.T, h *history.History, client int, in history.Use, do func() (harness.Tokens, error)) string {
 	return h.Ask(client, in, func() (tokens harness.Tokens, err error) {
 		harness.Patiently(func() (int, error) {
@@ -29,13 +29,14 @@ func ask(t *testing.T, h *history.History, client int, in history.Use, do func()
 
 		var r *harness.Refusal
 		if !errors.As(err, &r) || r.Code != "invalid_grant" {
-			t.Errorf("a use of %+v returned %v, want tokens or invalid_grant", in, err)
+			t.Errorf("using %+v returned %v, want tokens or invalid_grant", in, err)
 		}
 		return harness.Tokens{}, err
 	})
 }
 
-// check fails the test unless some order of the uses explains all answers from the two nodes.
+// check fails the test unless there is an order of the uses that explains all answers from the two
+// nodes.
 func check(t *testing.T, h *history.History, what string) {
 	t.Helper()
 	if err := h.Check(history.Model{}); err != nil {
@@ -47,7 +48,7 @@ func check(t *testing.T, h *history.History, what string) {
 // resulting tokens. The answers must be possible for a single node that serves one request after
 // the other.
 func TestLinearRedemptions(t *testing.T) {
-	p, c, cookies := linear(t)
+	p, c, cookies := startLinear(t)
 	for range rounds {
 		f := c.NewFlow("openid offline_access")
 		code, err := f.QuickCode(cookies)
@@ -65,10 +66,10 @@ func TestLinearRedemptions(t *testing.T) {
 	}
 }
 
-// TestLinearRefreshes refreshes one login many times at two nodes concurrently, usually with the
-// newest known token.
+// TestLinearRefreshes refreshes the tokens of one login many times at two nodes concurrently,
+// usually with the newest known refresh token.
 func TestLinearRefreshes(t *testing.T) {
-	p, c, cookies := linear(t)
+	p, c, cookies := startLinear(t)
 	for range rounds {
 		f := c.NewFlow("openid offline_access")
 		code, err := f.QuickCode(cookies)
@@ -98,8 +99,9 @@ func TestLinearRefreshes(t *testing.T) {
 	}
 }
 
-// linear returns a project at two nodes, a client, and the cookies of a browser that is signed in.
-func linear(t *testing.T) (*harness.Project, *harness.Client, harness.Option) {
+// startLinear starts two nodes. It returns a project, a client, and the cookies of a browser that
+// is signed in.
+func startLinear(t *testing.T) (*harness.Project, *harness.Client, harness.Option) {
 	t.Helper()
 	p := two(t).NewProject(t)
 	c := p.NewClient(t, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")

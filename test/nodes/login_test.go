@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLoginAcrossNodes does each step of a login at the node that did not do the previous step.
+// TestLoginAcrossNodes sends each step of a login to the node that did not handle the previous
+// step.
 func TestLoginAcrossNodes(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -29,7 +30,7 @@ func TestLoginAcrossNodes(t *testing.T) {
 				}
 			}
 
-			// The browser is signed in at both nodes and needs no page.
+			// The browser is signed in at both nodes, so it gets a code without a page.
 			for range n.Each {
 				if _, err := c.NewFlow(loginScope).QuickCode(b.Cookies()); err != nil {
 					t.Errorf("the browser is not signed in at both nodes: %v", err)
@@ -39,7 +40,7 @@ func TestLoginAcrossNodes(t *testing.T) {
 	}
 }
 
-// TestAtOnce sends the same request to both nodes many times concurrently.
+// TestAtOnce sends requests that may succeed only once to both nodes, many times and concurrently.
 func TestAtOnce(t *testing.T) {
 	n := two(t)
 	for name, ask := range map[string]func(harness.T, *harness.Project){
@@ -52,7 +53,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestNodeDies kills one of two nodes. The other node has everything that the killed node
+// TestNodeDies kills one of two nodes. The other node must know everything that the killed node
 // acknowledged.
 func TestNodeDies(t *testing.T) {
 	n := two(t)
@@ -68,13 +69,13 @@ func TestNodeDies(t *testing.T) {
 	n.Each[0].Kill()
 	n.HTTP = n.Each[1].HTTP
 	if _, err := f.QuickRedeem(code); err != nil {
-		t.Errorf("a code issued by the other node: %v", err)
+		t.Errorf("redeeming a code after the node was killed: %v", err)
 	}
 	c.Refresh(t, tokens.RefreshToken).Want(t, 200)
 	n.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 }
 
-// TestDeviceElsewhere signs a device in, and does each step at the node that did not do the
+// TestDeviceElsewhere signs a device in, and sends each step to the node that did not handle the
 // previous step.
 func TestDeviceElsewhere(t *testing.T) {
 	n := two(t)

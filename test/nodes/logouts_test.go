@@ -9,14 +9,14 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLogoutNotifiedOnce ends logins at two nodes with several commands and API requests. The client is
-// notified once of each end. If a node is killed while the client rejects notifications, the
-// remaining node delivers them, perhaps again.
+// TestLogoutNotifiedOnce ends logins at two nodes with several commands and API requests. The
+// client is notified of each logout once. If a node is killed while the client rejects
+// notifications, the remaining node delivers them, perhaps more than once.
 func TestLogoutNotifiedOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
-	n := telling(t)
+	n := startLocalHooks(t)
 	p := n.NewProject(t)
 	h := harness.NewHangup(t)
 	c := p.NewClient(t, "web", "--first-party", "--access-token", "fabric", "--backchannel-logout-uri", h.URL,
@@ -52,7 +52,7 @@ func TestLogoutNotifiedOnce(t *testing.T) {
 			sids = append(sids, sid)
 			do = append(do, func() { way(n.Each[i%2], sub.ID, sid) }, func() {
 				if code := s.Closed(); code != harness.ClosedUnauthorized {
-					t.Errorf("the socket of an ended login is closed with %d, want %d", code,
+					t.Errorf("the socket of an ended login was closed with %d, want %d", code,
 						harness.ClosedUnauthorized)
 				}
 			})
@@ -64,28 +64,28 @@ func TestLogoutNotifiedOnce(t *testing.T) {
 		work.Wait()
 	}
 
-	toldOf := func() error {
+	checkTold := func() error {
 		var delivered []string
 		for _, l := range h.Told(t) {
 			delivered = append(delivered, l.SessionID)
 		}
 		for _, sid := range sids {
 			if !slices.Contains(delivered, sid) {
-				return fmt.Errorf("%s was not delivered among %v", sid, delivered)
+				return fmt.Errorf("the logout %s is not among those delivered: %v", sid, delivered)
 			}
 		}
 		return nil
 	}
 
 	end()
-	harness.Eventually(t, soon, "all logouts to be delivered", toldOf)
+	harness.Eventually(t, soon, "all logouts to be delivered", checkTold)
 	if got := len(h.Told(t)); got != len(sids) {
-		t.Errorf("%d logout tokens were delivered for %d logouts, want one for each", got, len(sids))
+		t.Errorf("%d logout tokens were delivered for %d logouts, want one for each logout", got, len(sids))
 	}
 
 	h.Answer(503)
 	end()
 	n.Each[1].Kill()
 	h.Answer(204)
-	harness.Eventually(t, 2*soon, "all logouts to be delivered by the remaining node", toldOf)
+	harness.Eventually(t, 2*soon, "all logouts to be delivered by the remaining node", checkTold)
 }

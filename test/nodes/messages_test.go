@@ -28,8 +28,8 @@ func newWriter(t *testing.T, p *harness.Project, node *harness.Server, name stri
 	return writer{SAT: sat, node: node, address: p.Address(t, sat.SubscriberID)}
 }
 
-// writes sends a message to an address.
-func (w writer) writes(t harness.T, to, text string) {
+// write sends a message to an address.
+func (w writer) write(t harness.T, to, text string) {
 	t.Helper()
 	w.node.Post(t, messages, harness.Bearer(w.Token), harness.JSON(map[string]string{
 		"conversation_id": to,
@@ -37,8 +37,8 @@ func (w writer) writes(t harness.T, to, text string) {
 	})).Want(t, 201)
 }
 
-// reads returns the texts of a conversation, newest first.
-func (w writer) reads(t *testing.T, of string) (texts []string) {
+// read returns the texts of a conversation, newest first.
+func (w writer) read(t *testing.T, of string) (texts []string) {
 	t.Helper()
 	var page struct{ Data []harness.Said }
 	w.node.Get(t, conversations+"/"+of+"/messages?page_size=1000", harness.Bearer(w.Token)).Want(t, 200).Read(t, &page)
@@ -48,9 +48,9 @@ func (w writer) reads(t *testing.T, of string) (texts []string) {
 	return texts
 }
 
-// TestMessagesElsewhere shows that each socket of both people, at each node, gets each message once
-// and in the order of the conversation. Other people get no message. The messages are still there
-// after a restart.
+// TestMessagesElsewhere shows that each socket of two people, at each node, gets each of their
+// messages once and in the order of the conversation. Other people do not get the messages. After a
+// restart, the conversation still contains them.
 func TestMessagesElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -70,19 +70,19 @@ func TestMessagesElsewhere(t *testing.T) {
 	for from, to := range map[writer]writer{alice: bob, bob: alice} {
 		writing.Go(func() {
 			for i := range each {
-				from.writes(t, to.address, fmt.Sprint(from.SubscriberID, " ", i))
+				from.write(t, to.address, fmt.Sprint(from.SubscriberID, " ", i))
 			}
 		})
 	}
 	writing.Wait()
 
-	want := alice.reads(t, bob.address)
+	want := alice.read(t, bob.address)
 	slices.Reverse(want)
 	if len(want) != 2*each {
-		t.Fatalf("%d messages are in the history, want %d", len(want), 2*each)
+		t.Fatalf("the conversation has %d messages, want %d", len(want), 2*each)
 	}
 
-	alice.writes(t, bob.address, "last") // a duplicate would arrive before this message
+	alice.write(t, bob.address, "last") // a duplicate would arrive before this message
 	want = append(want, "last")
 	for i, s := range sockets {
 		var got []string
@@ -90,26 +90,26 @@ func TestMessagesElsewhere(t *testing.T) {
 			got = append(got, m.Text)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("socket %d gets %q, want %q", i, got, want)
+			t.Errorf("socket %d got %q, want %q", i, got, want)
 		}
 	}
 
-	eve.writes(t, alice.address, "for alice")
+	eve.write(t, alice.address, "for alice")
 	if got := stranger.Said(t, 1); len(got) != 1 || got[0].Text != "for alice" {
-		t.Errorf("eve's socket gets %+v, want only her own message", got)
+		t.Errorf("eve's socket got %+v, want only eve's own message", got)
 	}
 
 	n.Each[1].Kill()
 	n.Each[1].Restart(t)
-	got := bob.reads(t, alice.address)
+	got := bob.read(t, alice.address)
 	slices.Reverse(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("after a restart, bob reads %q, want %q", got, want)
 	}
 }
 
-// TestRoomMessagesElsewhere shows that a message reaches 100 members of a room at two nodes, and a
-// guest, but nobody else. It logs how long this takes.
+// TestRoomMessagesElsewhere shows that a message to a room reaches its 100 members at two nodes,
+// and a guest, but nobody else. It logs how long this takes.
 func TestRoomMessagesElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -135,30 +135,30 @@ func TestRoomMessagesElsewhere(t *testing.T) {
 	guest, _ := n.Each[1].Connect(t, p.NewGuest(t, room).Token, "")
 	outside, _ := n.Each[1].Connect(t, p.NewSAT(t, "outside").Token, "")
 
-	alice.writes(t, room, "first")
+	alice.write(t, room, "first")
 	began := time.Now()
-	alice.writes(t, room, "second")
+	alice.write(t, room, "second")
 	for i, s := range append(sockets, guest) {
 		if got := s.Said(t, 2); got[0].Text != "first" || got[1].Text != "second" || got[1].ConversationID != room {
-			t.Errorf("member %d gets %+v, want first and second in the room", i, got)
+			t.Errorf("member %d got %+v, want the messages first and second in the room", i, got)
 		}
 	}
 	t.Logf("a message reached %d members after %v", members, time.Since(began))
 	outside.Call(t, "signalwire.ping", map[string]any{})
 	if outside.WasTold("signalwire.event") {
-		t.Error("somebody outside the room gets its messages")
+		t.Error("somebody outside the room got an event")
 	}
 }
 
-// TestMessagesWithoutCalls shows that messages reach other nodes when calls are off.
+// TestMessagesWithoutCalls shows that messages reach other nodes even if calls are off.
 func TestMessagesWithoutCalls(t *testing.T) {
 	off := []string{"--listen-media", "off"}
 	n := harness.StartNodes(t, nil, harness.Config{Args: off}, harness.Config{Args: slices.Clone(off)})
 	p := n.NewProject(t)
 	alice, bob := newWriter(t, p, n.Each[0], "alice"), newWriter(t, p, n.Each[1], "bob")
 	s, _ := bob.node.Connect(t, bob.Token, "")
-	alice.writes(t, bob.address, "hello")
+	alice.write(t, bob.address, "hello")
 	if got := s.Said(t, 1); got[0].Text != "hello" || got[0].ConversationID != alice.address {
-		t.Errorf("bob gets %+v, want hello from alice", got)
+		t.Errorf("bob got %+v, want hello from alice", got)
 	}
 }

@@ -1,9 +1,12 @@
 package nodes
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -11,8 +14,8 @@ import (
 // soon limits how long a node may take to notice a change.
 const soon = time.Minute
 
-// wantOnline waits until a command with the first node's data reports that a subscriber is online
-// or, if want is false, offline.
+// wantOnline waits until a command that uses the first node's data reports that a subscriber is
+// online or, if want is false, offline.
 func wantOnline(t *testing.T, p *harness.Project, subscriber string, want bool) {
 	t.Helper()
 	harness.Eventually(t, soon, fmt.Sprintf("the subscriber to be online: %v", want), func() error {
@@ -51,7 +54,8 @@ func TestOnlineSeenElsewhere(t *testing.T) {
 	wantOnline(t, p, sat.SubscriberID, false)
 }
 
-// TestRevokedElsewhere shows that revoking a token at one node closes its socket at the other.
+// TestRevokedElsewhere shows that revoking a token at one node closes the token's socket at the
+// other node.
 func TestRevokedElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -83,7 +87,7 @@ func TestRevokedElsewhere(t *testing.T) {
 			harness.WithinASecond(t, name, func() error {
 				_, err := s.TryCall("signalwire.ping", map[string]any{})
 				if err == nil {
-					return fmt.Errorf("the socket is open")
+					return errors.New("the socket is still open")
 				}
 				return nil
 			})
@@ -94,8 +98,8 @@ func TestRevokedElsewhere(t *testing.T) {
 	}
 }
 
-// TestSocketsMove stops one node, or kills it. The client resumes its socket at the other node
-// and is still online.
+// TestSocketsMove shows that a client stays online if its node is stopped or killed and it
+// reconnects at the other node.
 func TestSocketsMove(t *testing.T) {
 	for _, how := range []string{"stopped", "killed"} {
 		t.Run(how, func(t *testing.T) {
@@ -123,9 +127,11 @@ func stop(t *testing.T, node *harness.Server, s *harness.Socket) error {
 	code := make(chan int, 1)
 	go func() { code <- s.Closed() }()
 	err := node.Stop(t)
-	if got := <-code; got != 1012 || !s.WasTold("signalwire.disconnect") {
-		t.Errorf("the socket is closed with %d, asked to disconnect: %v, want 1012",
-			got, s.WasTold("signalwire.disconnect"))
+	if got := <-code; got != int(websocket.StatusServiceRestart) {
+		t.Errorf("the socket was closed with %d, want %d", got, websocket.StatusServiceRestart)
+	}
+	if !s.WasTold("signalwire.disconnect") {
+		t.Error("the client was not asked to disconnect")
 	}
 	return err
 }

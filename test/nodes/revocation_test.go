@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestEndedEverywhere ends logins and tokens at one node, or with a command, and checks that the
-// other node refuses them within a second.
+// TestEndedEverywhere ends a login or its tokens at one node, or with a command, and checks that
+// the other node refuses the access token within a second.
 func TestEndedEverywhere(t *testing.T) {
 	t.Parallel()
 	n := two(t)
@@ -50,7 +50,8 @@ func TestEndedEverywhere(t *testing.T) {
 		{"everything is revoked by the command", func(t *testing.T, l *login) {
 			here.Command(t, "", "subscriber", "revoke", l.sub.ID)
 		}},
-		{"the client is deleted", func(t *testing.T, l *login) { here.Command(t, "", "client", "delete", l.c.ID) }},
+		{"the client is deleted",
+			func(t *testing.T, l *login) { here.Command(t, "", "client", "delete", l.client.ID) }},
 		{"the project is deleted", func(t *testing.T, l *login) {
 			here.Command(t, "", "project", "delete", l.project.ID)
 		}},
@@ -73,13 +74,14 @@ func TestEndedEverywhere(t *testing.T) {
 			}
 			ask().Want(t, 200)
 			tt.end(t, l)
-			harness.WithinASecond(t, tt.name+" at the other node", func() error { return ask().StatusIs(401) })
+			harness.WithinASecond(t, "the access token at the other node",
+				func() error { return ask().StatusIs(401) })
 		})
 	}
 }
 
-// TestKeyEndedEverywhere revokes an API key with a command. The other node refuses the key and the
-// tokens that were created with it.
+// TestKeyEndedEverywhere revokes an API key with a command, and checks that the other node refuses
+// the key and a token that was created with it.
 func TestKeyEndedEverywhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -97,20 +99,25 @@ func TestKeyEndedEverywhere(t *testing.T) {
 	}
 
 	var keys []struct{ ID string }
-	if err := json.Unmarshal([]byte(n.Each[0].Command(
-		t, "", "key", "list", "--project", p.ID, "-o", "json")), &keys); err != nil || len(keys) != 1 {
-		t.Fatalf("key list = %v, %v, want one key", keys, err)
+	out := n.Each[0].Command(t, "", "key", "list", "--project", p.ID, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &keys); err != nil {
+		t.Fatalf("decoding the list of keys: %v", err)
 	}
+	if len(keys) != 1 {
+		t.Fatalf("key list = %v, want one key", keys)
+	}
+
 	n.Each[0].Command(t, "", "key", "revoke", keys[0].ID)
 	for what, ask := range asks {
 		harness.WithinASecond(t, what+" at the other node", func() error { return ask().StatusIs(401) })
 	}
 }
 
-// A login was created by both nodes, which did its steps in turn.
+// A login is a subscriber's login in a browser, through a client that then redeems the code for
+// tokens.
 type login struct {
 	project *harness.Project
-	c       *harness.Client
+	client  *harness.Client
 	sub     harness.Subscriber
 	browser *harness.Browser
 	flow    *harness.Flow
@@ -121,8 +128,8 @@ type login struct {
 func logIn(t *testing.T, n *harness.Nodes) *login {
 	t.Helper()
 	l := &login{project: n.NewProject(t)}
-	l.c = l.project.NewClient(t, "web", "--access-token", "fabric")
-	l.sub, l.browser, l.flow = l.project.NewSubscriber(t), l.c.Browser(), l.c.NewFlow(loginScope)
+	l.client = l.project.NewClient(t, "web", "--access-token", "fabric")
+	l.sub, l.browser, l.flow = l.project.NewSubscriber(t), l.client.Browser(), l.client.NewFlow(loginScope)
 	l.code = l.flow.Code(t, l.browser, l.sub)
 	l.flow.Redeem(t, l.code).Want(t, 200).Read(t, &l.tokens)
 	return l
@@ -130,7 +137,7 @@ func logIn(t *testing.T, n *harness.Nodes) *login {
 
 // at returns a copy of the client that sends requests only to node.
 func (l *login) at(node *harness.Server) *harness.Client {
-	p, c := *l.project, *l.c
+	p, c := *l.project, *l.client
 	p.Server, c.Project = node, &p
 	return &c
 }

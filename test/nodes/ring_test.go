@@ -10,11 +10,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// patience is far longer than the second or two in which each node notices a change of the ring.
+// patience is far longer than the one or two seconds after which each node notices a change of the
+// ring.
 const patience = time.Minute
 
-// TestRingTurns rotates the keys for every use with a command that does not wait. Everything that either
-// node creates from then on is valid at both nodes immediately.
+// TestRingTurns rotates the keys for every use with a command that does not wait. Every token that
+// either node creates from then on is valid at both nodes immediately.
 func TestRingTurns(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -27,7 +28,7 @@ func TestRingTurns(t *testing.T) {
 		deadline := time.Now().Add(1500 * time.Millisecond) // both nodes notice the change before this
 		for tick := time.NewTicker(askEvery); time.Now().Before(deadline); <-tick.C {
 			for i, maker := range n.Each {
-				l := login{project: p, c: c}
+				l := login{project: p, client: c}
 				token := grant(t, l.at(maker))
 				n.Each[1-i].Get(t, p.LaML("/Recordings"), harness.Bearer(token)).Want(t, 200)
 				sat := l.at(maker).NewSAT(t, "ada").Token

@@ -42,7 +42,7 @@ func TestRotationUnderLoad(t *testing.T) {
 
 	var wg sync.WaitGroup
 	for i, maker := range n.Each {
-		l := login{project: p, c: c}
+		l := login{project: p, client: c}
 		wg.Go(func() {
 			tick := time.NewTicker(askEvery)
 			defer tick.Stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// serviceOf returns the index of the node that serves a path: the identity provider, the fabric, or
-// recordings.
+// serviceOf returns the index of the node that serves a path: 0 for the identity provider, 1 for
+// the fabric and 2 for recordings.
 func serviceOf(path string) int {
 	for i, prefixes := range [][]string{{"/api/fabric", "/subscriber"}, {"/api/laml", "/2010-04-01"}} {
 		for _, prefix := range prefixes {
@@ -22,8 +22,8 @@ func serviceOf(path string) int {
 	return 0
 }
 
-// TestOneServiceEach runs each service on its own node. The nodes work together, and each serves
-// only its own paths.
+// TestOneServiceEach shows that the services work together if each runs on its own node. Each node
+// serves only the paths of its service.
 func TestOneServiceEach(t *testing.T) {
 	n := harness.StartNodes(t, serviceOf,
 		harness.Config{Args: []string{"--services", "idp"}},
@@ -35,7 +35,7 @@ func TestOneServiceEach(t *testing.T) {
 	wav := harness.Tone(8000, 8)
 	sid := l.project.Upload(t, wav)
 	if got := n.Get(t, l.project.LaML("/Recordings/"+sid+".wav")).Want(t, 200); !bytes.Equal(got.Body, wav) {
-		t.Errorf("the recording is returned with %d bytes, want %d", len(got.Body), len(wav))
+		t.Errorf("the recording has %d bytes, want the %d that were uploaded", len(got.Body), len(wav))
 	}
 
 	service := l.project.NewClient(t, "service", "--access-token", "fabric", "--scope", "Voice")
@@ -44,9 +44,9 @@ func TestOneServiceEach(t *testing.T) {
 		200).Read(t, &made)
 	n.Get(t, l.project.LaML("/Recordings"), harness.Bearer(made.AccessToken)).Want(t, 200)
 
-	// A node does not serve the paths of other services. The documents do not describe its
-	// responses to such requests. These requests therefore bypass the harness, which checks
-	// responses against a document.
+	// A node does not serve the paths of other services. The OpenAPI document does not describe the
+	// responses to such requests, so the requests bypass the harness, which checks responses
+	// against it.
 	for path, serving := range map[string]int{
 		"/.well-known/openid-configuration": 0,
 		"/oauth/jwks":                       0,
@@ -61,14 +61,14 @@ func TestOneServiceEach(t *testing.T) {
 			}
 			_ = res.Body.Close() // only the status matters
 			if got := res.StatusCode; (got == http.StatusNotFound) != (i != serving) {
-				t.Errorf("GET %s at node %d = %d; node %d serves it", path, i, got, serving)
+				t.Errorf("GET %s at node %d = %d, want a success only at node %d", path, i, got, serving)
 			}
 		}
 	}
 
-	// A token that a command at one node revokes also ends at the others.
+	// If a command at one node revokes a token, the other nodes refuse it.
 	n.Each[0].Command(t, l.tokens.AccessToken, "token", "revoke")
-	harness.WithinASecond(t, "a revoked token at the fabric", func() error {
+	harness.WithinASecond(t, "the fabric to refuse a revoked token", func() error {
 		return n.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken)).StatusIs(401)
 	})
 }

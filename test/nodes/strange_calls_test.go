@@ -51,8 +51,9 @@ func TestAttachFlood(t *testing.T) {
 	}
 }
 
-// TestStrangeNodes shows that a command for a node with an unknown or impossible name is answered like
-// a command for an unknown call. If the node were asked, the answer would say that it did not respond.
+// TestStrangeNodes shows that a command for a node with an unknown or impossible name is answered
+// like a command for an unknown call. If the server tried to ask such a node, the answer would say
+// that the node did not respond.
 func TestStrangeNodes(t *testing.T) {
 	sessionless := harness.Config{Env: []string{"SELVAGE_SESSIONS="}}
 	n := harness.StartNodes(t, nil, sessionless, sessionless)
@@ -61,13 +62,13 @@ func TestStrangeNodes(t *testing.T) {
 	for _, node := range []string{"\x00", "a\nb", strings.Repeat("x", 10_000), uuid.NewString(),
 		"{" + uuid.NewString() + "}", strings.ToUpper(uuid.NewString())} {
 		if got := verto(t, s, uuid.NewString(), node, "verto.info", map[string]any{}); got != want {
-			t.Errorf("a command for the node %.40q is answered with %s, want %s", node, got, want)
+			t.Errorf("a command for the node %.40q returned the code %s, want %s", node, got, want)
 		}
 	}
 }
 
-// TestSocketOfOthers shows that the events of a subscriber's calls still reach that subscriber after
-// another client has named the subscriber's socket.
+// TestSocketOfOthers shows that the events of a subscriber's calls still reach that subscriber
+// after another subscriber has connected with the protocol of the first subscriber's socket.
 func TestSocketOfOthers(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -82,8 +83,8 @@ func TestSocketOfOthers(t *testing.T) {
 	}
 }
 
-// TestHungUpElsewhere shows that a node forgets calls on other nodes when its clients have left
-// them.
+// TestHungUpElsewhere shows that a node forgets a call on another node when its own client's part
+// in the call ends.
 func TestHungUpElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)

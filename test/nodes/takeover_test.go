@@ -14,8 +14,8 @@ import (
 )
 
 // TestCallTakenOver kills the node that carries a call. Both sides are notified, and attach to
-// their legs again, in either order. They then hear each other, the IDs of the call and its legs
-// stay the same, and there is only one record of the call.
+// their legs again, in either order. They then hear each other. The call and its legs keep their
+// IDs, and there is only one record of the call.
 func TestCallTakenOver(t *testing.T) {
 	for _, first := range []string{"caller", "callee"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -67,8 +67,8 @@ func (p people) wantStatus(t *testing.T, at *harness.Server, id, status string) 
 	}
 }
 
-// TestCallTakenFromSilentNode pauses the node that carries a call instead of killing it. When the
-// node is running again, it does not end the call that another node has taken over.
+// TestCallTakenFromSilentNode pauses the node that carries a call, and another node takes the call
+// over. When the first node runs again, it does not end the call.
 func TestCallTakenFromSilentNode(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -104,8 +104,8 @@ func TestCallTakenFromSilentNode(t *testing.T) {
 	}
 }
 
-// TestGuestTakenOver shows that a guest is notified of a lost node like a subscriber, and that the
-// guest's call continues.
+// TestGuestTakenOver shows that a guest, like a subscriber, is notified when the node of a call is
+// lost, and that the guest's call continues.
 func TestGuestTakenOver(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -130,8 +130,8 @@ func TestGuestTakenOver(t *testing.T) {
 	}
 }
 
-// TestControlsTakenOver shows that a muted caller stays muted when another node takes the call
-// over, until she unmutes herself.
+// TestControlsTakenOver shows that a muted caller remains muted after another node has taken the
+// call over, until the caller unmutes.
 func TestControlsTakenOver(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A grantee is a subscriber, with its address, for whom tokens are created at one node.
+// A grantee is a subscriber for whom tokens are created at one node.
 type grantee struct {
 	*harness.Project
 	harness.SAT
@@ -29,8 +29,8 @@ func (g *grantee) at(node *harness.Server) *harness.Project {
 	return &p
 }
 
-// TestTokensElsewhere creates each kind of token at one node and uses it at both. It ends the token at
-// the other node in several ways, and checks that the first node then refuses it.
+// TestTokensElsewhere creates each kind of token at one node and uses it at both. It ends the token
+// in several ways at the other node, and checks that the first node then refuses it.
 func TestTokensElsewhere(t *testing.T) {
 	n := two(t)
 	here, there := n.Each[1], n.Each[0] // commands use the data of the node there
@@ -97,7 +97,7 @@ func TestTokensElsewhere(t *testing.T) {
 
 			s, _ := here.Connect(t, token, "")
 			tt.end(t, g, token)
-			harness.WithinASecond(t, tt.name+" at the other node", func() error {
+			harness.WithinASecond(t, "the token at the node that created it", func() error {
 				return here.Get(t, path, harness.Bearer(token)).StatusIs(401)
 			})
 			if code := s.Closed(); code < 1000 || !s.WasTold("signalwire.disconnect") {
@@ -108,7 +108,7 @@ func TestTokensElsewhere(t *testing.T) {
 	}
 }
 
-// onlyID returns the only id that a command lists.
+// onlyID returns the id that a command lists. It ends the test unless there is exactly one.
 func onlyID(t *testing.T, node *harness.Server, command ...string) string {
 	t.Helper()
 	id := node.Command(t, "", append(command, "-o", "id")...)
@@ -118,8 +118,8 @@ func onlyID(t *testing.T, node *harness.Server, command ...string) string {
 	return id[:36]
 }
 
-// TestFamilyElsewhere uses a refresh token at one node, and uses it again at the other. The second
-// use ends the family at both nodes.
+// TestFamilyElsewhere uses a refresh token at one node, and uses it again at the other node. The
+// second use ends the token's family at both nodes.
 func TestFamilyElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
@@ -140,7 +140,7 @@ func TestFamilyElsewhere(t *testing.T) {
 
 			for _, node := range n.Each {
 				for _, token := range []string{sat.Token, next.Token} {
-					harness.WithinASecond(t, "the family's end", func() error {
+					harness.WithinASecond(t, "a token of the ended family", func() error {
 						return node.Get(t, "/subscriber/info", harness.Bearer(token)).StatusIs(401)
 					})
 				}
@@ -150,8 +150,9 @@ func TestFamilyElsewhere(t *testing.T) {
 	}
 }
 
-// TestDevicesElsewhere registers a device at one node, and again at the other. Both registrations
-// return the same device. After its deletion at one node, the other does not know it.
+// TestDevicesElsewhere registers a device at one node, and again at the other node. Both
+// registrations return the same device. After one node has deleted the device, the other node does
+// not find it.
 func TestDevicesElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
@@ -166,7 +167,7 @@ func TestDevicesElsewhere(t *testing.T) {
 
 	a, b := register(n.Each[0]), register(n.Each[1])
 	if a == "" || a != b {
-		t.Errorf("one device is %q at one node and %q at the other", a, b)
+		t.Errorf("the device is %q at one node and %q at the other, want the same id", a, b)
 	}
 	n.Each[1].Do(t, "DELETE", "/subscriber/devices/"+a, harness.Bearer(sat.Token)).Want(t, 204)
 	n.Each[0].Do(t, "DELETE", "/subscriber/devices/"+a, harness.Bearer(sat.Token)).Want(t, 404)

@@ -30,9 +30,9 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// previous builds the commit before the one that added the newest migration, and returns the path
-// of the binary. It needs the history of the repository.
-func previous(t *testing.T) (binary string) {
+// buildPrevious builds selvage from the commit before the newest migration was added, and returns
+// the path of the binary. It needs the repository's history.
+func buildPrevious(t *testing.T) (binary string) {
 	t.Helper()
 	all, err := filepath.Glob(root + "/store/migrations/*.sql")
 	if err != nil || len(all) < 2 {
@@ -53,11 +53,11 @@ func previous(t *testing.T) (binary string) {
 	return binary
 }
 
-// TestRollingUpgrade starts a node of this version alongside one that was built from a commit with
-// an older schema. While the new node updates the schema and afterwards, no request to the old node
-// fails. Each node accepts the tokens of the other, and both continue one audit trail. The old
-// version does not open the new schema. The test runs only with LONG=1, because it builds selvage
-// twice.
+// TestRollingUpgrade starts a node of this version alongside a node that was built from a commit
+// with an older schema. No request to the old node fails, neither while the new node updates the
+// schema nor afterwards. Each node accepts the tokens of the other, and both continue one audit
+// trail. The old version does not open the new schema. The test runs only with LONG=1, because it
+// builds selvage twice.
 func TestRollingUpgrade(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -67,14 +67,14 @@ func TestRollingUpgrade(t *testing.T) {
 
 	t.Parallel()
 	old := harness.StartConfig(t, harness.Config{
-		Binary:   previous(t),
+		Binary:   buildPrevious(t),
 		Data:     filepath.Join(t.TempDir(), "data"),
 		Backends: servers.Backend(t),
 	})
 	before := schemaOf(t, old)
 	p := old.NewProject(t)
 	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
-	account := login{project: p, c: c}
+	account := login{project: p, client: c}
 	ofOld := account.at(old)
 
 	// The load creates tokens and changes rows on the old node.
@@ -118,7 +118,7 @@ func TestRollingUpgrade(t *testing.T) {
 	t.Logf("%d rounds of requests to the old node", count.Load())
 
 	if report := current.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("the audit trail of both versions: %v, want an intact trail", report)
+		t.Errorf("verifying the audit trail of both versions returned %v, want an intact trail", report)
 	}
 	if err := old.Stop(t); err != nil {
 		t.Errorf("stopping the old node: %v", err)

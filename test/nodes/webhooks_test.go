@@ -9,43 +9,42 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// telling starts two nodes that may send webhooks to this machine.
-func telling(t *testing.T) *harness.Nodes {
+// startLocalHooks starts two nodes that may send webhooks to this machine.
+func startLocalHooks(t *testing.T) *harness.Nodes {
 	t.Helper()
 	c := harness.Config{Env: []string{harness.AllowLocal}}
 	return harness.StartNodes(t, nil, c, c)
 }
 
-// TestDeliveredOnce creates subscribers at two nodes. The event of each subscriber is delivered to
-// the webhook once. If a node is killed while the receiver fails, the remaining node delivers all
-// events.
+// TestDeliveredOnce shows that the event of each subscriber created at two nodes is delivered once.
+// If a node is killed while the receiver fails, the remaining node delivers all events.
 func TestDeliveredOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
-	n := telling(t)
+	n := startLocalHooks(t)
 	p := n.NewProject(t)
 	r := harness.NewReceiver(t)
 	p.NewWebhook(t, r.URL, "subscriber.created")
 
-	ids := crowdOf(t, p, "first", 40)
-	harness.Eventually(t, soon, "all events to be delivered", func() error { return toldOf(r, ids) })
+	ids := createCrowd(t, p, "first", 40)
+	harness.Eventually(t, soon, "all events to be delivered", func() error { return checkTold(r, ids) })
 	if got := len(r.Told()); got != len(ids) {
-		t.Errorf("%d deliveries of %d subscribers, want one for each", got, len(ids))
+		t.Errorf("%d deliveries for %d subscribers, want one for each", got, len(ids))
 	}
 
 	r.Answer(503)
-	ids = append(ids, crowdOf(t, p, "while it fails", 10)...)
+	ids = append(ids, createCrowd(t, p, "while it fails", 10)...)
 	n.Each[1].Kill()
 	r.Answer(200)
 	at := &harness.Project{Server: n.Each[0], ID: p.ID, Key: p.Key}
-	ids = append(ids, crowdOf(t, at, "at one node", 10)...)
+	ids = append(ids, createCrowd(t, at, "at one node", 10)...)
 	harness.Eventually(t, 2*soon, "all events to be delivered by the remaining node", func() error {
-		return toldOf(r, ids)
+		return checkTold(r, ids)
 	})
 }
 
-// crowdOf creates subscribers concurrently and returns their ids.
-func crowdOf(t *testing.T, p *harness.Project, name string, n int) []string {
+// createCrowd creates subscribers concurrently and returns their IDs.
+func createCrowd(t *testing.T, p *harness.Project, name string, n int) []string {
 	t.Helper()
 	ids := make([]string, n)
 	var work sync.WaitGroup
@@ -56,8 +55,8 @@ func crowdOf(t *testing.T, p *harness.Project, name string, n int) []string {
 	return ids
 }
 
-// toldOf returns an error unless all of the ids were delivered.
-func toldOf(r *harness.Receiver, ids []string) error {
+// checkTold returns an error unless an event was delivered for each of the subscribers.
+func checkTold(r *harness.Receiver, ids []string) error {
 	var delivered []string
 	for _, e := range r.Told() {
 		delivered = append(delivered, e.Data.ID)
@@ -65,7 +64,7 @@ func toldOf(r *harness.Receiver, ids []string) error {
 
 	for _, id := range ids {
 		if !slices.Contains(delivered, id) {
-			return fmt.Errorf("%s was not delivered among %d", id, len(delivered))
+			return fmt.Errorf("none of %d deliveries is for %s", len(delivered), id)
 		}
 	}
 	return nil
@@ -76,7 +75,7 @@ func toldOf(r *harness.Receiver, ids []string) error {
 // killed, the other node may repeat the killed node's last delivery, as the same event.
 func TestPresenceDelivered(t *testing.T) {
 	t.Parallel()
-	n := telling(t)
+	n := startLocalHooks(t)
 	p := n.NewProject(t)
 	r := harness.NewReceiver(t)
 	p.NewWebhook(t, r.URL, "subscriber.online", "subscriber.offline")
@@ -100,7 +99,7 @@ func TestPresenceDelivered(t *testing.T) {
 			return nil
 		})
 		if !slices.Equal(got, events) {
-			t.Errorf("delivered %v, want %v", got, events)
+			t.Errorf("the delivered events are %v, want %v", got, events)
 		}
 	}
 

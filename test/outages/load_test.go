@@ -2,6 +2,7 @@ package outages
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -17,12 +18,12 @@ import (
 // recovery limits how long a server may take to recover after a fault.
 const recovery = time.Minute
 
-// often is the interval at which a client begins a login. Clients without a pause would use all CPU
-// time during an outage, and would not find more faults.
+// often is the interval at which a client begins a login. Without a pause, clients would use all
+// CPU time during an outage, and would not find more faults.
 const often = 40 * time.Millisecond
 
-// clients request codes, redeem them and refresh the tokens during a fault. They record the responses
-// that violate the protocol.
+// clients runs clients that request codes, redeem them and refresh the tokens during a fault. It
+// records the responses that violate the protocol.
 type clients struct {
 	t       *testing.T
 	client  *harness.Client
@@ -40,9 +41,9 @@ type clients struct {
 type chain struct {
 	flow      *harness.Flow
 	code      string
-	newest    string // last refresh token received
-	used      string // refresh token exchanged for newest; "" if there is none
-	uncertain bool   // whether the last exchange got no response and may have happened
+	newest    string // the refresh token received last
+	used      string // the refresh token that was exchanged for newest; "" if there is none
+	uncertain bool   // the last exchange failed, but may have taken effect
 }
 
 // loadClients starts clients of a server and waits until their operations succeed.
@@ -66,22 +67,18 @@ func loadClients(t *testing.T, s *harness.Server) *clients {
 	return c
 }
 
-// working waits until operations succeed again. If they do not, it fails the test.
+// working waits until operations succeed again, and ends the test if they do not.
 func (c *clients) working(t *testing.T) {
 	t.Helper()
 	const some = 20
 	want := c.done.Load() + some
 	harness.Eventually(t, recovery, "operations to succeed", func() error {
 		if n := c.done.Load(); n < want {
-			return errMore(want - n)
+			return fmt.Errorf("%d operations have not succeeded yet", want-n)
 		}
 		return nil
 	})
 }
-
-type errMore int64
-
-func (e errMore) Error() string { return "some have not succeeded yet" }
 
 // logIn creates a chain: it gets a code, redeems it and refreshes the tokens a few times.
 func (c *clients) logIn() {
@@ -135,7 +132,7 @@ func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answ
 		return a, false
 	}
 	switch {
-	case a.Status < 400: // includes redirects with an error to retry later
+	case a.Status < 400: // including a redirect with an error that asks the client to try again later
 		return a, true
 	case a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
 	case a.Status == http.StatusBadRequest &&
@@ -152,8 +149,8 @@ func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answ
 // codeGone is the error for a code that the session store lost.
 const codeGone = "the code is not valid or has expired"
 
-// check ends the load and checks that the server has kept its promises. Nothing acknowledged is
-// lost, and nothing that was used up is valid again.
+// check ends the load, and checks that no acknowledged refresh token is lost and that no used code
+// or token is valid again.
 func (c *clients) check(t *testing.T) {
 	t.Helper()
 	c.stop.Store(true)
@@ -161,11 +158,11 @@ func (c *clients) check(t *testing.T) {
 
 	for i, f := range c.failed {
 		if i < 5 {
-			t.Errorf("an answer that violates the protocol: %s", f)
+			t.Errorf("an answer violates the protocol: %s", f)
 		}
 	}
 	if len(c.failed) > 5 {
-		t.Errorf("and %d more failures", len(c.failed)-5)
+		t.Errorf("%d more answers violate the protocol", len(c.failed)-5)
 	}
 
 	rand.Shuffle(len(c.chains), func(i, j int) { c.chains[i], c.chains[j] = c.chains[j], c.chains[i] })
@@ -180,6 +177,6 @@ func (c *clients) check(t *testing.T) {
 	}
 
 	if len(c.chains) == 0 {
-		t.Error("no operation ran")
+		t.Error("no login succeeded")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// onPostgres starts a PostgreSQL for this test, and a server that stores everything in it.
-func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *harness.Server) {
+// startOnPostgres starts a PostgreSQL for this test, and a server that stores everything in it.
+func startOnPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *harness.Server) {
 	t.Helper()
 	p := servers.OwnPostgres(t, settings...)
 	url := p.Database(t)
@@ -17,11 +17,11 @@ func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *har
 		"SELVAGE_SESSIONS=" + url}})
 }
 
-// TestPostgresRestarts stops, kills and restarts PostgreSQL under load. While it is down, requests
-// get a 503 with Retry-After.
+// TestPostgresRestarts stops PostgreSQL under load, kills it later, and restarts it each time.
+// While it is down, requests get a 503 with Retry-After.
 func TestPostgresRestarts(t *testing.T) {
 	t.Parallel()
-	p, s := onPostgres(t)
+	p, s := startOnPostgres(t)
 	c := loadClients(t, s)
 
 	p.Stop(t)
@@ -38,7 +38,7 @@ func TestPostgresRestarts(t *testing.T) {
 // TestPostgresHangs pauses PostgreSQL. No request waits forever, and nothing is lost.
 func TestPostgresHangs(t *testing.T) {
 	t.Parallel()
-	p, s := onPostgres(t)
+	p, s := startOnPostgres(t)
 	c := loadClients(t, s)
 
 	p.Pause(t)
@@ -51,11 +51,11 @@ func TestPostgresHangs(t *testing.T) {
 	c.check(t)
 }
 
-// TestPostgresIsFull makes PostgreSQL refuse all connections, as if others used them. Requests get a
-// 503 with Retry-After, and the pool recovers afterwards.
+// TestPostgresIsFull makes PostgreSQL refuse all connections, as if other programs used them all.
+// Requests get a 503 with Retry-After, and the pool recovers afterwards.
 func TestPostgresIsFull(t *testing.T) {
 	t.Parallel()
-	p, s := onPostgres(t)
+	p, s := startOnPostgres(t)
 	c := loadClients(t, s)
 
 	limit := func(n int) {
@@ -80,15 +80,10 @@ func TestPostgresIsFull(t *testing.T) {
 // a 503. Afterwards, no connection waits for the lock.
 func TestPostgresLock(t *testing.T) {
 	t.Parallel()
-	p, s := onPostgres(t)
+	p, s := startOnPostgres(t)
 	c := loadClients(t, s)
 
-	url := ""
-	for _, e := range s.Backends {
-		url = e[len("SELVAGE_DATABASE="):]
-		break
-	}
-
+	url := s.Backends[0][len("SELVAGE_DATABASE="):]
 	servers.SQL(t, url, `BEGIN; LOCK TABLE grants IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(5); COMMIT`)
 	c.working(t)
 	c.check(t)
@@ -100,11 +95,11 @@ func TestPostgresLock(t *testing.T) {
 	}
 }
 
-// TestPostgresSerializable makes transactions serializable by default, as an operator might.
-// Transactions that fail because of this setting are retried.
+// TestPostgresSerializable makes transactions serializable by default, as a database administrator
+// might. Transactions that fail because of this setting are retried.
 func TestPostgresSerializable(t *testing.T) {
 	t.Parallel()
-	_, s := onPostgres(t, "default_transaction_isolation=serializable")
+	_, s := startOnPostgres(t, "default_transaction_isolation=serializable")
 	c := loadClients(t, s)
 	c.working(t)
 	c.check(t)

@@ -10,17 +10,17 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// onRedis starts a Redis for this test, and a server that stores its sessions in it.
-func onRedis(t *testing.T, args ...string) (*servers.RedisServer, *harness.Server) {
+// startOnRedis starts a Redis for this test, and a server that stores its sessions in it.
+func startOnRedis(t *testing.T, args ...string) (*servers.RedisServer, *harness.Server) {
 	t.Helper()
 	r := servers.OwnRedis(t, args...)
 	return r, harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" +
 		servers.Postgres(t), "SELVAGE_SESSIONS=" + r.URL}})
 }
 
-// fallenBack waits until the server reports that Redis is unavailable or, if away is false,
+// waitRedis waits until the server reports that Redis is unavailable or, if away is false,
 // available.
-func fallenBack(t *testing.T, s *harness.Server, away bool) {
+func waitRedis(t *testing.T, s *harness.Server, away bool) {
 	t.Helper()
 	harness.Eventually(t, recovery, "readyz to report on Redis", func() error {
 		a := s.Get(t, s.Ops+"/readyz")
@@ -34,10 +34,10 @@ func fallenBack(t *testing.T, s *harness.Server, away bool) {
 	})
 }
 
-// TestRedisFlushed empties Redis. Logins in progress start again, and nothing else is lost.
+// TestRedisFlushed empties Redis. Logins in progress must start again, and nothing else is lost.
 func TestRedisFlushed(t *testing.T) {
 	t.Parallel()
-	r, s := onRedis(t)
+	r, s := startOnRedis(t)
 	c := loadClients(t, s)
 	for range 3 {
 		r.CLI(t, "FLUSHALL")
@@ -46,8 +46,8 @@ func TestRedisFlushed(t *testing.T) {
 	c.check(t)
 }
 
-// TestClusterLosesAMaster kills one of three masters. Logins continue without the cluster. They use
-// it again when the master is back.
+// TestClusterLosesAMaster kills one of three masters. Logins continue without the cluster. When the
+// master is back, they use the cluster again.
 func TestClusterLosesAMaster(t *testing.T) {
 	t.Parallel()
 	cluster := servers.OwnCluster(t, 0)
@@ -56,11 +56,11 @@ func TestClusterLosesAMaster(t *testing.T) {
 	c := loadClients(t, s)
 
 	cluster.Nodes[0].Kill(t)
-	fallenBack(t, s, true)
+	waitRedis(t, s, true)
 	c.working(t)
 
 	cluster.Nodes[0].Start(t)
-	fallenBack(t, s, false)
+	waitRedis(t, s, false)
 	c.working(t)
 
 	c.check(t)
@@ -78,12 +78,12 @@ func TestStartWithoutRedis(t *testing.T) {
 	began := time.Now()
 	s := harness.StartConfig(t, harness.Config{Backends: backends})
 	if took := time.Since(began); took > recovery {
-		t.Errorf("a start without Redis took %v, want at most a minute", took)
+		t.Errorf("starting without Redis took %v, want at most %v", took, recovery)
 	}
 
 	c := loadClients(t, s)
 	r.Start(t)
-	fallenBack(t, s, false)
+	waitRedis(t, s, false)
 	c.working(t)
 	c.check(t)
 }

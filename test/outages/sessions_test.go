@@ -11,14 +11,14 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// An outage is a temporary fault of Redis. open starts a Redis and returns its URL, together with
-// the functions that begin and end the fault.
+// An outage is a temporary fault of Redis. open starts Redis and returns its URL, and the functions
+// that begin and end the fault.
 type outage struct {
 	name string
 	open func(t *testing.T) (url string, begin, end func())
 }
 
-// single returns an outage of a single server.
+// single returns an outage of a Redis that is a single server.
 func single(name string, begin, end func(t *testing.T, r *servers.RedisServer)) outage {
 	return outage{name, func(t *testing.T) (string, func(), func()) {
 		r := servers.OwnRedis(t)
@@ -63,12 +63,12 @@ var outages = []outage{
 
 // These constants bound the effects of an outage.
 const (
-	slowest  = 10 * time.Second // maximum time of a login during the outage
-	recovers = time.Minute      // time until Redis is no longer used, or is used again
+	slowest  = 10 * time.Second // the longest time that a login may take during the outage
+	recovers = time.Minute      // the longest time until Redis is no longer used, or is used again
 )
 
-// TestRedisOutage makes Redis fail under load. Nobody is signed out, and logins continue. A logout
-// during the outage takes effect within a second and stays in effect.
+// TestRedisOutage makes Redis fail under load. Nobody is signed out by the fault, and people can
+// still sign in. A logout during the outage takes effect within a second and remains in effect.
 func TestRedisOutage(t *testing.T) {
 	for _, o := range outages {
 		t.Run(o.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 
 	begin()
 	load := newLoad(c, stays.Cookies())
-	harness.Eventually(t, recovers, "the breaker to open", func() error { return fallback(t, c, "1") })
+	harness.Eventually(t, recovers, "the breaker to open", func() error { return checkFallback(t, c, "1") })
 	load.noticed()
 
 	signOut(t, c, leaves, before)
@@ -101,39 +101,40 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 	flow := c.NewFlow(scope)
 	code, err := flow.QuickCode(stays.Cookies())
 	if err != nil {
-		t.Errorf("getting a code during the outage: %v", err)
+		t.Errorf("requesting a code during the outage: %v", err)
 	}
 
 	refreshed, err := c.QuickRefresh(tokens.RefreshToken)
 	if err != nil {
-		t.Errorf("a refresh during the outage: %v", err)
+		t.Errorf("refreshing tokens during the outage: %v", err)
 	}
 
-	load.last(t, 200)
+	load.waitMore(t, 200)
 
 	end()
-	harness.Eventually(t, recovers, "the breaker to close", func() error { return fallback(t, c, "0") })
-	load.last(t, 50)
+	harness.Eventually(t, recovers, "the breaker to close", func() error { return checkFallback(t, c, "0") })
+	load.waitMore(t, 50)
 	load.end(t)
 
 	if _, err := flow.QuickRedeem(code); err != nil {
-		t.Errorf("redeeming a code from the outage after it: %v", err)
+		t.Errorf("after the outage, redeeming a code issued during it: %v", err)
 	}
 	for _, token := range []string{fresh.RefreshToken, refreshed.RefreshToken} {
 		if _, err := c.QuickRefresh(token); err != nil {
-			t.Errorf("using a refresh token from the outage after it: %v", err)
+			t.Errorf("after the outage, using a refresh token issued during it: %v", err)
 		}
 	}
 	for range 3 {
 		if _, err := c.NewFlow(scope).QuickCode(copied); err == nil {
-			t.Error("a browser signed out during the outage is signed in after it")
+			t.Error("after the outage, a browser that was signed out during it is signed in again")
 		}
 		harness.WantInvalidGrant(t, "a redeemed code")(flow.QuickRedeem(code))
 	}
 }
 
-// fallback returns an error unless the server's metric for the fallback has this value.
-func fallback(t *testing.T, c *harness.Client, want string) error {
+// checkFallback returns an error unless the server's metric for the session fallback has this
+// value.
+func checkFallback(t *testing.T, c *harness.Client, want string) error {
 	t.Helper()
 	page := string(c.Get(t, c.Ops+"/metrics").Body)
 	if !strings.Contains(page, "\nselvage_session_fallback "+want+"\n") {
@@ -161,9 +162,9 @@ type load struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	from   time.Time // time at which the server noticed the outage; earlier logins may fail
+	from   time.Time // when the server noticed the outage; earlier logins may fail
 	done   int
-	failed []string // failures of logins that began after the time in from
+	failed []string // failures of logins that began later than that
 }
 
 func newLoad(c *harness.Client, cookies harness.Option) *load {
@@ -205,7 +206,7 @@ func (l *load) signIn(c *harness.Client, cookies harness.Option) {
 	}
 }
 
-// noticed records that the server has noticed the outage. From now on the outage must not affect
+// noticed records that the server has noticed the outage. From now on, the outage must not affect
 // logins.
 func (l *load) noticed() {
 	l.mu.Lock()
@@ -213,8 +214,8 @@ func (l *load) noticed() {
 	l.from = time.Now()
 }
 
-// last waits until the given number of additional logins have ended, whether or not they succeeded.
-func (l *load) last(t *testing.T, more int) {
+// waitMore waits until this many more logins have ended, whether or not they succeeded.
+func (l *load) waitMore(t *testing.T, more int) {
 	t.Helper()
 	done := func() int {
 		l.mu.Lock()
@@ -237,12 +238,12 @@ func (l *load) end(t *testing.T) {
 	l.work.Wait()
 	t.Logf("%d logins in %v", l.done, time.Since(l.began))
 	if len(l.failed) > 0 {
-		t.Errorf("%d of %d logins failed or were slow, such as %s", len(l.failed), l.done, l.failed[0])
+		t.Errorf("%d of %d logins failed or were slow, the first %s", len(l.failed), l.done, l.failed[0])
 	}
 }
 
-// TestF07RedisEvicting lets Redis evict entries at random. Nobody is signed out. Nobody who has
-// signed out is signed in again.
+// TestF07RedisEvicting lets Redis evict entries at random. A signed-in browser remains signed in,
+// and a signed-out browser remains signed out.
 func TestF07RedisEvicting(t *testing.T) {
 	r := servers.OwnRedis(t, "--maxmemory", "2mb", "--maxmemory-policy", "allkeys-random")
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_SESSIONS=" + r.URL}})
@@ -258,10 +259,10 @@ func TestF07RedisEvicting(t *testing.T) {
 			"redis.call('SET', 'filler:'..ARGV[1]..':'..i, string.rep('x', 4096)) end", "0", fmt.Sprint(i))
 
 		if _, err := c.NewFlow("openid").QuickCode(stays.Cookies()); err != nil {
-			t.Errorf("a signed-in browser needs a login: %v", err)
+			t.Errorf("a signed-in browser was signed out: %v", err)
 		}
 		if _, err := c.NewFlow("openid").QuickCode(copied); err == nil {
-			t.Error("a signed-out browser is signed in")
+			t.Error("a signed-out browser is signed in again")
 		}
 	}
 
@@ -269,5 +270,5 @@ func TestF07RedisEvicting(t *testing.T) {
 		strings.Contains(n, "evicted_keys:0\r") {
 		t.Error("nothing was evicted")
 	}
-	harness.Eventually(t, recovers, "Redis to be used", func() error { return fallback(t, c, "0") })
+	harness.Eventually(t, recovers, "Redis to be used", func() error { return checkFallback(t, c, "0") })
 }

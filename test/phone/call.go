@@ -22,7 +22,7 @@ type Call struct {
 	offer  string // the server's offer, if the call is ringing
 	pc     *webrtc.PeerConnection
 	track  *webrtc.TrackLocalStaticRTP
-	line   *line.Line  // the line, if the phone is light; nil until it is connected
+	line   *line.Line  // carries the audio if the phone is light; nil until it is connected
 	heard  chan string // received payloads
 	done   chan struct{}
 	closed sync.Once
@@ -79,7 +79,7 @@ func (p *Phone) Attach(lost *Call) *Call {
 	return p.invite(lost.ID, map[string]any{"attach": true, "reattaching": true, "audio": true})
 }
 
-// invite sends an offer. dialog describes the purpose of the offer.
+// invite sends an offer for a new call or a lost one. dialog says which, and whom to call.
 func (p *Phone) invite(id string, dialog map[string]any) *Call {
 	p.t.Helper()
 	c := newCall(p, id)
@@ -132,14 +132,14 @@ func (c *Call) acceptAnswer() {
 	}
 }
 
-// bundled adds the only section of a description to a group, because pion rejects a description
+// bundled puts the only section of a description into a group, because pion rejects a description
 // without a group.
 func bundled(sdp string) string {
 	const timing = "t=0 0\r\n"
 	return strings.Replace(sdp, timing, timing+"a=group:BUNDLE 0\r\n", 1)
 }
 
-// silence is a description of audio that is never sent.
+// silence is the description that a silent phone sends: of audio that it never sends.
 var silence = line.DescriptionFor(strings.TrimSuffix(strings.Repeat("AB:", 32), ":"))
 
 // Answer answers a ringing call.
@@ -160,7 +160,7 @@ func (c *Call) openLine(description string) {
 	defer cancel()
 	l, err := line.Open(ctx, description, c.phone.hear)
 	if err != nil {
-		c.phone.t.Errorf("the sound of a call: %v", err)
+		c.phone.t.Errorf("connecting the audio of a call: %v", err)
 		return
 	}
 	l.Ticks = c.phone.codec.ClockRate / PerSecond
@@ -168,7 +168,7 @@ func (c *Call) openLine(description string) {
 	close(c.connected)
 }
 
-// Talk calls an address from one phone, and answers the call at the other.
+// Talk calls an address from one phone, and answers the call at the other phone.
 func Talk(from, at *Phone, to string) (caller, callee *Call) {
 	from.t.Helper()
 	caller = from.Dial(to)
@@ -229,7 +229,7 @@ func (c *Call) setNode(node string) {
 	c.node = node
 }
 
-// verto sends a verto message about the call.
+// verto sends a verto message about the call and ignores the result.
 func (c *Call) verto(method string, params map[string]any) {
 	c.phone.t.Helper()
 	c.send(method, params, nil)

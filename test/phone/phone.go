@@ -1,5 +1,5 @@
 // Package phone is a telephone for tests. It uses the relay's protocol in the same way as the
-// browser SDK. With pion, it sends and receives text in RTP packets instead of audio.
+// browser SDK. Instead of audio, it sends and receives text in RTP packets, with pion.
 package phone
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// patience is how long a phone waits for anything.
+// patience limits how long a phone waits for anything.
 const patience = time.Minute
 
 // A Phone is a client with one WebSocket. Its methods are safe for concurrent use, except those that
 // configure later calls, such as Silent and Light.
 type Phone struct {
-	Protocol string     // protocol to pass to a later phone that takes over from this one
+	Protocol string     // the protocol to pass to a later phone that takes over from this one
 	Rings    chan *Call // calls to the phone
 	t        harness.T
 	conn     *websocket.Conn
@@ -88,26 +88,27 @@ func (p *Phone) Online() *Phone {
 	return p
 }
 
-// Offline undoes Online.
+// Offline makes the phone's subscriber unreachable again.
 func (p *Phone) Offline() {
 	p.t.Helper()
 	p.request("subscriber.offline", map[string]any{}, nil)
 }
 
-// Silent makes later calls cheap, because the phone describes its audio but never sends any.
+// Silent makes the phone describe audio in later calls, but never send any. Such calls are cheap.
 func (p *Phone) Silent() *Phone {
 	p.silent = true
 	return p
 }
 
-// G711 makes the phone's later calls use G.711 instead of Opus, so that recordings can decode its
-// payloads.
+// G711 makes the phone's later calls use G.711 instead of Opus, so that any payload can be decoded
+// for a recording.
 func (p *Phone) G711() *Phone {
 	p.codec = g711
 	return p
 }
 
-// G722 makes the later calls of a light phone use G.722, the better of the two codecs of rooms.
+// G722 makes the later calls of a light phone use G.722, the better of the two codecs that rooms
+// support.
 func (p *Phone) G722() *Phone {
 	p.codec = g722
 	return p
@@ -128,7 +129,7 @@ func (p *Phone) Light(hear func(payload []byte)) *Phone {
 	return p
 }
 
-// Loud undoes Silent for later calls.
+// Loud makes the phone send audio in later calls again, after Silent.
 func (p *Phone) Loud() *Phone {
 	p.silent = false
 	return p
@@ -189,7 +190,7 @@ func (p *Phone) try(method string, params, result any) error {
 		}
 		return json.Unmarshal(r.Result, result)
 	case <-time.After(patience):
-		return fmt.Errorf("no answer")
+		return fmt.Errorf("no answer within %v", patience)
 	}
 }
 
@@ -211,8 +212,8 @@ type message struct {
 		Type   string `json:"event_type"`
 		NodeID string `json:"node_id"`
 		Params struct {
-			CallID string `json:"call_id"`    // ID in an event about a call
-			State  string `json:"call_state"` // state in call.state
+			CallID string `json:"call_id"`    // the ID in an event about a call
+			State  string `json:"call_state"` // the state in a call.state event
 			Method string
 			Params struct {
 				CallID string `json:"callID"`
@@ -235,7 +236,7 @@ func (p *Phone) read() {
 
 		var m message
 		if err := json.Unmarshal(text, &m); err != nil {
-			continue // events in formats that the phone does not support
+			continue // an event in a format that the phone does not support
 		}
 		if m.Method == "" {
 			p.mu.Lock()

@@ -22,7 +22,8 @@ func (c *Call) Speak(hz int) {
 			for due := int(time.Since(began) * PerSecond / time.Second); sent < due; sent++ {
 				wave := make([]byte, packet)
 				for i := range wave {
-					wave[i] = 0x20 | byte((sent*packet+i)*hz/4000%2)<<7 // loud, with a sign
+					// A loud sample; the top bit is its sign.
+					wave[i] = 0x20 | byte((sent*packet+i)*hz/4000%2)<<7
 				}
 				c.Say(string(wave))
 			}
@@ -74,7 +75,7 @@ func (c *Call) WaitHeard(payload string) {
 				return
 			}
 		case <-end:
-			c.phone.t.Fatalf("a payload of %d bytes was not heard", len(payload))
+			c.phone.t.Fatalf("the phone did not hear the payload of %d bytes", len(payload))
 		}
 	}
 }
@@ -90,7 +91,7 @@ func (c *Call) WaitSound(loud bool) {
 				return
 			}
 		case <-end:
-			c.phone.t.Fatalf("timed out waiting for packets whose loudness is %v", loud)
+			c.phone.t.Fatalf("the phone heard no packet with loud = %v", loud)
 		}
 	}
 }
@@ -113,7 +114,7 @@ func HearBoth(a, b *Call) {
 }
 
 // Hear repeatedly sends a payload from one phone until the other phone hears it. It returns the
-// payloads that the other phone heard before.
+// payloads that the other phone heard before this one.
 func Hear(from, to *Call) (before []string) {
 	to.phone.t.Helper()
 	what := uuid.NewString()
@@ -130,7 +131,7 @@ func Hear(from, to *Call) (before []string) {
 		case <-tick.C:
 			from.Say(what)
 		case <-end:
-			to.phone.t.Fatalf("the other side is not heard")
+			to.phone.t.Fatalf("the phone did not hear the other side")
 			return nil
 		}
 	}

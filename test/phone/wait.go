@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// WaitConnected waits until audio can flow in the call, which must be a call of a light phone.
+// WaitConnected waits until audio can flow in the call. The phone must be a light phone.
 func (c *Call) WaitConnected() {
 	c.phone.t.Helper()
 	select {
@@ -51,7 +51,7 @@ func (c *Call) WaitEnded() string {
 	}
 }
 
-// Ended returns an error until the server has ended the call. It ends the test if the call ended
+// Ended returns an error until the server has ended the call. It fails the test if the call ended
 // with a different cause.
 func (c *Call) Ended(cause string) error {
 	c.phone.t.Helper()
@@ -66,7 +66,7 @@ func (c *Call) Ended(cause string) error {
 	}
 }
 
-// WaitRing waits for a call to the phone.
+// WaitRing waits until the phone rings, and returns the call.
 func (p *Phone) WaitRing() *Call {
 	p.t.Helper()
 	select {

@@ -15,9 +15,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// database creates a database and a role that owns it; see [PostgresLike]. admin is the URL of the
-// superuser.
-func database(t T, admin, like string) string {
+// createDatabase creates a database and a role that owns it, and returns its URL. admin is the URL
+// of a superuser. For like, see [PostgresLike].
+func createDatabase(t T, admin, like string) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text())
 	password := rand.Text()
@@ -34,7 +34,7 @@ func database(t T, admin, like string) string {
 		fmt.Sprintf("CREATE DATABASE %[1]s OWNER %[1]s TEMPLATE %[2]s STRATEGY FILE_COPY", name, template)))
 
 	t.Cleanup(func() {
-		// This fails if the server was stopped. Its databases are then removed with the server.
+		// This fails if the server was stopped. Then its databases are removed with its files.
 		_ = administer(admin, fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", name), "DROP ROLE "+name)
 	})
 
@@ -44,8 +44,8 @@ func database(t T, admin, like string) string {
 	return u.String()
 }
 
-// verifier returns what PostgreSQL stores of a password (RFC 5803). It has one iteration instead of
-// 4096, because every connection computes the iterations again.
+// verifier returns what PostgreSQL stores instead of a password (RFC 5803). It uses one iteration
+// instead of 4096, because each new connection repeats the iterations.
 func verifier(t T, password string) string {
 	t.Helper()
 	salt := []byte(rand.Text())
@@ -61,8 +61,8 @@ func verifier(t T, password string) string {
 	return fmt.Sprintf("SCRAM-SHA-256$1:%s$%s:%s", encode(salt), encode(stored[:]), encode(sign("Server Key")))
 }
 
-// administer runs statements as a superuser, each in its own transaction. It keeps connections for
-// later calls, because a new one costs as much CPU time as dropping a database.
+// administer runs statements as a superuser, each in its own transaction. It keeps its connections
+// for later calls, because a new connection costs as much CPU time as dropping a database.
 func administer(admin string, statements ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -73,7 +73,7 @@ func administer(admin string, statements ...string) error {
 
 	for _, statement := range statements {
 		if _, err := c.Exec(ctx, statement).ReadAll(); err != nil {
-			_ = c.Close(ctx) // it may be in an unknown state
+			_ = c.Close(ctx) // the state of the connection is unknown
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
@@ -105,7 +105,7 @@ type connections struct {
 	free map[string][]*pgconn.PgConn
 }
 
-// take removes and returns a connection to the URL, or nil if none is left.
+// take removes and returns a connection to the server at url. It returns nil if none is left.
 func (c *connections) take(url string) *pgconn.PgConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()

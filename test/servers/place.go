@@ -13,8 +13,9 @@ import (
 )
 
 // A place is the directory that holds the data of all servers that this process starts. However the
-// process ends, a shell then removes the directory. The shell waits for the other end of a pipe to
-// close. Servers that still write to the directory at that moment are about to be killed.
+// process ends, the kernel then closes our end of a pipe, and a shell that reads from the pipe
+// removes the directory. The shell tries again for ten seconds, because servers that are being
+// killed may still write to the directory.
 type place struct {
 	dir  string
 	open *os.File // our end of the pipe; must not be garbage-collected
@@ -43,26 +44,26 @@ var thePlace = sync.OnceValues(func() (*place, error) {
 	// A signal that ends our process group must not end the sweeper.
 	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := sweeper.Start(); err != nil {
-		return nil, fmt.Errorf("starting the shell that sweeps: %w", err)
+		return nil, fmt.Errorf("starting the shell that removes the data directory: %w", err)
 	}
 	return &place{dir: dir, open: end}, nil
 })
 
-// newPlace creates a subdirectory of the place. The account owns it or, if account is nil, our own
-// account.
+// newPlace creates a subdirectory of the place. It belongs to account or, if account is nil, to our
+// own account.
 func newPlace(kind string, account *syscall.Credential) (string, error) {
 	p, err := thePlace()
 	if err != nil {
-		return "", fmt.Errorf("making a place for servers: %w", err)
+		return "", fmt.Errorf("creating the data directory of all servers: %w", err)
 	}
 	dir, err := os.MkdirTemp(p.dir, kind+"-")
 	if err != nil {
-		return "", fmt.Errorf("making a place for %s: %w", kind, err)
+		return "", fmt.Errorf("creating a data directory for %s: %w", kind, err)
 	}
 
 	if account != nil {
 		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
-			return "", fmt.Errorf("changing the owner of a place: %w", err)
+			return "", fmt.Errorf("changing the owner of a data directory: %w", err)
 		}
 	}
 	return dir, nil
@@ -70,7 +71,7 @@ func newPlace(kind string, account *syscall.Credential) (string, error) {
 
 // FreePort returns a port of 127.0.0.1 on which nothing listens. The port stays reserved while this
 // process lives: no other test gets it, and the kernel does not choose it for a connection.
-// Therefore, it is still free when its server starts late, or after its server has stopped.
+// Therefore, a server can start on it late, and can stop and start again.
 func FreePort(t T) int {
 	t.Helper()
 	port, err := freePort()
@@ -78,8 +79,8 @@ func FreePort(t T) int {
 	return port
 }
 
-// claims keep other test processes from using the ports of this process, until this process ends.
-// They are abstract Unix sockets, which exist only on Linux and have no file.
+// claims keep other test processes from using this process's ports until this process ends. They
+// are abstract Unix sockets, which exist only on Linux and have no file.
 var (
 	claimsMu sync.Mutex
 	claims   []io.Closer
@@ -110,8 +111,9 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("looking for a free port: %w", last)
 }
 
-// spawner returns the queue of a thread that starts processes and lives as long as this process.
-// Linux sends the parent-death signal when the thread that started the child ends.
+// spawner returns a queue of functions that a single thread runs. The thread must live as long as
+// this process, because Linux sends the parent-death signal when the thread that started the child
+// ends.
 var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -123,9 +125,9 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// spawn starts a command that receives the signal when this process ends.
-func spawn(cmd *exec.Cmd, dying syscall.Signal) error {
-	dieWithUs(cmd.SysProcAttr, dying)
+// spawn starts a command that receives signal when this process ends.
+func spawn(cmd *exec.Cmd, signal syscall.Signal) error {
+	dieWithUs(cmd.SysProcAttr, signal)
 	started := make(chan error)
 	spawner() <- func() { started <- cmd.Start() }
 	return <-started

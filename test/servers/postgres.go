@@ -41,7 +41,7 @@ func PostgresLike(t T, original string) string {
 		check(t, err)
 		admin = p.URL
 	}
-	return database(t, admin, original)
+	return createDatabase(t, admin, original)
 }
 
 var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(nil) })
@@ -58,7 +58,7 @@ func OwnPostgres(t T, settings ...string) *PostgresServer {
 // Database returns the URL of a new empty database on this server; see [Postgres].
 func (p *PostgresServer) Database(t T) string {
 	t.Helper()
-	return database(t, p.URL, "")
+	return createDatabase(t, p.URL, "")
 }
 
 // SQL runs statements as the superuser, each in its own transaction. It returns the results with

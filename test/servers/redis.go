@@ -24,11 +24,11 @@ type RedisServer struct {
 	env []string // environment of redis-cli
 }
 
-// redisDatabases is the number of databases on a shared server. A database that is used for a
-// second time is emptied first.
+// redisDatabases is the number of databases on a shared server. Each is emptied before it is used
+// again.
 const redisDatabases = 1000
 
-// Redis returns the URL of an empty database on a shared server. Only the caller uses the database.
+// Redis returns the URL of an empty database on a shared server, which only the caller uses.
 func Redis(t T) string {
 	t.Helper()
 	base := os.Getenv("SELVAGE_TEST_REDIS")
@@ -52,8 +52,8 @@ func Redis(t T) string {
 
 var sharedRedis = sync.OnceValues(func() (*RedisServer, error) { return startRedis(nil) })
 
-// OwnRedis starts a server for one test, with arguments such as "--maxmemory", "1mb" or
-// "--requirepass", "secret".
+// OwnRedis starts a server for a single test, with additional arguments of redis-server, such as
+// "--maxmemory", "1mb".
 func OwnRedis(t T, args ...string) *RedisServer {
 	t.Helper()
 	r, err := startRedis(args)
@@ -62,7 +62,7 @@ func OwnRedis(t T, args ...string) *RedisServer {
 	return r
 }
 
-// StartEmpty starts a server that has ended, without its earlier data.
+// StartEmpty starts a server again after it has ended, without its earlier data.
 func (r *RedisServer) StartEmpty(t T) {
 	t.Helper()
 	if r.cmd != nil {
@@ -76,7 +76,7 @@ func (r *RedisServer) empty() error {
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {
 		if e.Name() == "nodes.conf" {
-			continue // the cluster's layout is kept
+			continue // keep the layout of the cluster
 		}
 		if err := os.RemoveAll(filepath.Join(r.dir, e.Name())); err != nil {
 			return err
@@ -93,8 +93,8 @@ func (r *RedisServer) CLI(t T, args ...string) string {
 	return out
 }
 
-// TryCLI is like [RedisServer.CLI], but for a command that may fail. A server that becomes a master
-// or a replica closes its connections.
+// TryCLI is like [RedisServer.CLI], but for a command that may fail, for example because a server
+// that becomes a master or a replica closes its connections.
 func (r *RedisServer) TryCLI(args ...string) (string, error) { return r.cli(args...) }
 
 func (r *RedisServer) cli(args ...string) (string, error) {

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// A PostgresPair is a PostgreSQL server with a streaming replica. A commit returns once the replica
-// has applied it, so that a promoted replica has all acknowledged transactions.
+// A PostgresPair is a PostgreSQL server with a streaming replica. A commit returns only after the
+// replica has applied it, so a promoted replica has all acknowledged transactions.
 type PostgresPair struct {
 	Primary, Replica *PostgresServer // initial roles
 }
 
-// OwnPostgresPair starts a primary and its replica for one test, with settings for both.
+// OwnPostgresPair starts a primary and its replica for a single test, with settings for both.
 func OwnPostgresPair(t T, settings ...string) *PostgresPair {
 	t.Helper()
 	p := &PostgresPair{Primary: OwnPostgres(t, settings...)}
@@ -49,12 +49,12 @@ func (p *PostgresPair) Database(t T) string {
 	return u.String()
 }
 
-// Promote makes the replica accept changes. The primary must have ended, because otherwise there
-// would be two primaries.
+// Promote makes the replica the primary. The old primary must have ended, because otherwise there
+// would be two.
 func (p *PostgresPair) Promote(t T) {
 	t.Helper()
 	if p.Primary.cmd != nil {
-		t.Fatalf("the primary still runs")
+		t.Fatalf("the primary is still running")
 	}
 	p.Replica.SQL(t, "SELECT pg_promote(true, 60)")
 }
@@ -98,7 +98,7 @@ func newPostgres(program, dir string, port int, url string, settings []string) *
 	p := &PostgresServer{URL: url}
 	p.Server = Server{
 		Port: port, dir: dir, ending: syscall.SIGINT,
-		dying:   syscall.SIGQUIT, // fast, but still releases its shared memory
+		dying:   syscall.SIGQUIT, // ends the server fast, but releases its shared memory
 		command: []string{program, "-D", dir, "-p", strconv.Itoa(port)},
 		ready:   func() error { _, err := psql(p.URL, "SELECT 1"); return err },
 	}

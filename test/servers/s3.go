@@ -30,7 +30,7 @@ func S3(t T) (s *S3Server, bucket string) {
 
 var sharedS3 = sync.OnceValues(startS3)
 
-// OwnS3 starts an object store for one test.
+// OwnS3 starts an object store for a single test.
 func OwnS3(t T) *S3Server {
 	t.Helper()
 	s, err := startS3()
@@ -52,7 +52,7 @@ func (s *S3Server) File(bucket, object string) string {
 	return filepath.Join(s.dir, "objects", bucket, filepath.FromSlash(object))
 }
 
-// Env returns the environment variables for selvage that put its media in the bucket.
+// Env returns the environment variables with which selvage stores its media in the bucket.
 func (s *S3Server) Env(bucket string) map[string]string {
 	return map[string]string{
 		"SELVAGE_MEDIA":          "s3://" + bucket + "/calls?endpoint=" + s.Endpoint + "&region=us-east-1",
@@ -107,7 +107,8 @@ func startS3() (*S3Server, error) {
 	return s, nil
 }
 
-// findGateway returns the path of versitygw. It builds the program unless it is in Go's build cache.
+// findGateway returns the path of versitygw. It builds the program unless Go's build cache contains
+// it.
 func findGateway() (string, error) {
 	if os.Getenv("SELVAGE_TEST_SERVERS") == "none" {
 		return "", missingError("versitygw, since SELVAGE_TEST_SERVERS is none")

@@ -9,18 +9,18 @@ import (
 	"sync"
 )
 
-// sentinelMaster is the sentinel's name for its master.
+// sentinelMaster is the name that the sentinel gives to its master.
 const sentinelMaster = "selvage"
 
 // A RedisSentinel is a Redis master with a replica and a sentinel. The sentinel promotes the
 // replica when the master has been down for four seconds.
 type RedisSentinel struct {
-	Master, Replica *RedisServer // initial roles
+	Master, Replica *RedisServer // roles before any failover
 	Sentinel        *RedisServer
 	URL             string
 }
 
-// Sentinel returns a URL that reaches a Redis master, shared by all tests, through its sentinel.
+// Sentinel returns the URL of a Redis master behind a sentinel. All tests share both.
 func Sentinel(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_SENTINEL"); url != "" {
@@ -33,8 +33,8 @@ func Sentinel(t T) string {
 
 var sharedSentinel = sync.OnceValues(func() (*RedisSentinel, error) { return startSentinel(nil) })
 
-// OwnSentinel starts a master, a replica and a sentinel for one test, with additional
-// arguments for the master and the replica.
+// OwnSentinel starts a master, a replica and a sentinel that only this test uses. The master and
+// the replica get args as additional arguments.
 func OwnSentinel(t T, args ...string) *RedisSentinel {
 	t.Helper()
 	s, err := startSentinel(args)
@@ -68,7 +68,7 @@ func startSentinel(args []string) (s *RedisSentinel, err error) {
 	}
 
 	if err := poll("a replica", func() error {
-		return says(s.Replica, "master_link_status:up", "INFO", "replication")
+		return checkOutput(s.Replica, "master_link_status:up", "INFO", "replication")
 	}); err != nil {
 		return s, err
 	}
@@ -81,7 +81,7 @@ func startSentinel(args []string) (s *RedisSentinel, err error) {
 	}
 	s.URL = fmt.Sprintf("redis-sentinel://%s@127.0.0.1:%d", sentinelMaster, s.Sentinel.Port)
 	return s, poll("a sentinel to know the replica", func() error {
-		return says(s.Sentinel, "slaves=1,sentinels=1", "INFO", "sentinel")
+		return checkOutput(s.Sentinel, "slaves=1,sentinels=1", "INFO", "sentinel")
 	})
 }
 
@@ -112,7 +112,8 @@ func newSentinel(master int) (*RedisServer, error) {
 	return r, nil
 }
 
-func says(r *RedisServer, want string, command ...string) error {
+// checkOutput returns an error unless the output of a command contains want.
+func checkOutput(r *RedisServer, want string, command ...string) error {
 	out, err := r.cli(command...)
 	if err == nil && !strings.Contains(out, want) {
 		err = fmt.Errorf("port %d does not report %s:\n%s", r.Port, want, out)

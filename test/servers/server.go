@@ -26,7 +26,7 @@ type Server struct {
 
 	dir     string // directory of its data; the log is next to it
 	command []string
-	account *syscall.Credential // account it runs as; nil means our own
+	account *syscall.Credential // account that runs the server; nil means our own
 	ending  syscall.Signal      // signal that requests a clean shutdown
 	dying   syscall.Signal      // signal that the server receives when this process ends
 	ready   func() error        // returns nil when the server answers
@@ -53,7 +53,8 @@ func (s *Server) Kill(t T) {
 	check(t, s.kill())
 }
 
-// Pause stops the server and its children with SIGSTOP. Connections stay open and get no answers.
+// Pause stops the server and its children with SIGSTOP. Connections remain open, but get no
+// answers.
 func (s *Server) Pause(t T) {
 	t.Helper()
 	check(t, s.signal(syscall.SIGSTOP))
@@ -79,7 +80,7 @@ func (s *Server) Log() string {
 
 func (s *Server) start() error {
 	if s.cmd != nil {
-		return fmt.Errorf("starting %s: it is running already", s.name())
+		return fmt.Errorf("starting %s: it is already running", s.name())
 	}
 	log, err := os.OpenFile(s.dir+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *Server) await() error {
 		}
 		select {
 		case <-s.exited:
-			return errors.New("it exited immediately")
+			return errors.New("the server exited immediately")
 		case <-deadline:
 			return fmt.Errorf("the server did not answer within %v: %w", patience, err)
 		case <-time.After(pollEvery):
@@ -129,7 +130,7 @@ func (s *Server) stop() error {
 	if s.cmd == nil {
 		return nil
 	}
-	_ = s.cmd.Process.Signal(s.ending) // it may have ended already
+	_ = s.cmd.Process.Signal(s.ending) // fails if the server has already ended
 	select {
 	case <-s.exited:
 		s.cmd = nil
@@ -145,12 +146,12 @@ func (s *Server) kill() error {
 	}
 	children := s.children()
 
-	_ = s.cmd.Process.Kill() // it may have ended already
+	_ = s.cmd.Process.Kill() // fails if the server has already ended
 	<-s.exited
 	s.cmd = nil
 
 	for _, pid := range children {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended with its parent
+		_ = syscall.Kill(pid, syscall.SIGKILL) // fails if the child ended with its parent
 	}
 	// PostgreSQL does not start while a child still holds its shared memory.
 	return poll("the children of "+s.name()+" to end", func() error {
@@ -174,7 +175,7 @@ func (s *Server) signal(sig syscall.Signal) error {
 		return fmt.Errorf("sending %v to %s: %w", sig, s.name(), err)
 	}
 	for _, pid := range s.children() {
-		_ = syscall.Kill(pid, sig) // it may have ended
+		_ = syscall.Kill(pid, sig) // fails if the child has ended
 	}
 	return nil
 }

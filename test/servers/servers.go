@@ -1,16 +1,15 @@
 // Package servers starts real PostgreSQL, Redis, S3 and rtpengine servers for tests, on free ports
-// of 127.0.0.1, with their data in a temporary directory.
+// of 127.0.0.1, with their data in a temporary directory. [Postgres], [Redis], [Cluster] and
+// [Sentinel] return URLs of shared servers. A shared server starts when the test process first
+// needs it. If SELVAGE_TEST_POSTGRES, SELVAGE_TEST_REDIS, SELVAGE_TEST_CLUSTER or
+// SELVAGE_TEST_SENTINEL names a running server, that server is used instead. `go run
+// ./test/servers/run -- COMMAND` starts all of them once and runs COMMAND with them. [OwnPostgres]
+// and its counterparts start a server for a single test, which may stop, kill, pause and restart
+// the server.
 //
-// [Postgres], [Redis], [Cluster] and [Sentinel] return URLs on shared servers. A shared server
-// starts when the test process first needs it. If SELVAGE_TEST_POSTGRES, SELVAGE_TEST_REDIS,
-// SELVAGE_TEST_CLUSTER or SELVAGE_TEST_SENTINEL names a running server, that server is used
-// instead. `go run ./test/servers/run -- COMMAND` starts all of them once and runs COMMAND with
-// them. [OwnPostgres] and its counterparts start a server for one test, which may stop, kill, pause
-// and restart it.
-//
-// On Linux, all servers end with the test process, however it ends. Other servers that already run
-// on the machine are never used. If a program is not installed, the tests that need it are skipped.
-// They fail instead where all tests must run; see [Missing].
+// On Linux, all servers end with the test process, however it ends. Servers that already run on the
+// machine are not used unless a variable names them. If a program is not installed, the tests that
+// need it are skipped or, where all tests must run, fail; see [Missing].
 package servers
 
 import (
@@ -59,7 +58,7 @@ func check(t T, err error) {
 }
 
 // program returns the path of a command. It prefers the newest version in Debian's PostgreSQL
-// directories to the one on the PATH. SELVAGE_TEST_SERVERS=none hides all commands.
+// directories to a command on the PATH. With SELVAGE_TEST_SERVERS=none, no command is found.
 func program(name string) (string, error) {
 	if os.Getenv("SELVAGE_TEST_SERVERS") == "none" {
 		return "", missingError(name + ", since SELVAGE_TEST_SERVERS is none")

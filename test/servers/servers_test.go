@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// TestPostgres shows that databases are separate and use the collation of a language, and that the
-// role of a database cannot create other roles.
+// TestPostgres shows that databases are separate, that they sort by the rules of a language, and
+// that the role of a database cannot create other roles.
 func TestPostgres(t *testing.T) {
 	a, b := Postgres(t), Postgres(t)
 	SQL(t, a, "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a'), ('B')")
 	if got, want := SQL(t, a, "SELECT name FROM things ORDER BY name"), "a\nB"; got != want {
-		t.Errorf("the names in the order of the language = %q, want %q", got, want)
+		t.Errorf("the sorted names are %q, want %q", got, want)
 	}
 	if got := SQL(t, b, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"); got != "0" {
 		t.Errorf("a second database has %s tables, want 0", got)
@@ -26,7 +26,7 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// TestPostgresFaults shows that a server keeps its rows after it was stopped, killed or paused.
+// TestPostgresFaults shows that a server keeps its rows when it is stopped, killed or paused.
 func TestPostgresFaults(t *testing.T) {
 	p := OwnPostgres(t, "max_connections=20")
 	url := p.Database(t)
@@ -40,7 +40,7 @@ func TestPostgresFaults(t *testing.T) {
 		SQL(t, url, "INSERT INTO things VALUES (1)")
 		fault()
 		if got, want := len(SQL(t, url, "SELECT '.' FROM things")), 2*i+1; got != want {
-			t.Errorf("after fault %d, %d bytes of rows, want %d", i, got, want)
+			t.Errorf("after fault %d, the rows have %d bytes, want %d", i, got, want)
 		}
 	}
 
@@ -63,15 +63,15 @@ func TestPostgresPair(t *testing.T) {
 	}
 }
 
-// TestRedis shows that each call returns a different database of the shared server.
+// TestRedis shows that each call of Redis returns a different database of the shared server.
 func TestRedis(t *testing.T) {
 	a, b := Redis(t), Redis(t)
 	if a == b || !strings.HasPrefix(a, "redis://127.0.0.1:") {
-		t.Errorf("Redis = %s, then %s, want two databases at 127.0.0.1", a, b)
+		t.Errorf("Redis returned %s, then %s, want two different databases at 127.0.0.1", a, b)
 	}
 }
 
-// TestRedisFaults shows that a server keeps its data after it was stopped, killed or paused, and
+// TestRedisFaults shows that a server keeps its data when it is stopped, killed or paused, and
 // loses the data only if it is started empty.
 func TestRedisFaults(t *testing.T) {
 	r := OwnRedis(t, "--requirepass", "secret")
@@ -109,10 +109,10 @@ func TestCluster(t *testing.T) {
 	}
 	c.Nodes[0].Kill(t)
 	check(t, poll("a replica to take over", func() error {
-		return says(c.Nodes[1], "cluster_slots_ok:16384", "CLUSTER", "INFO")
+		return checkOutput(c.Nodes[1], "cluster_slots_ok:16384", "CLUSTER", "INFO")
 	}))
 	if a, b := Cluster(t), Cluster(t); a != b {
-		t.Errorf("the shared cluster is %s, then %s", a, b)
+		t.Errorf("the shared cluster is %s, then %s, want the same one", a, b)
 	}
 }
 
@@ -120,7 +120,8 @@ func TestCluster(t *testing.T) {
 func TestSentinel(t *testing.T) {
 	s := OwnSentinel(t)
 	s.Master.Kill(t)
-	check(t, poll("a failover", func() error { return says(s.Replica, "role:master", "INFO", "replication") }))
+	check(t, poll("a failover",
+		func() error { return checkOutput(s.Replica, "role:master", "INFO", "replication") }))
 	if !strings.HasPrefix(Sentinel(t), "redis-sentinel://selvage@127.0.0.1:") {
 		t.Errorf("URL = %s, want a sentinel at 127.0.0.1", Sentinel(t))
 	}
@@ -147,19 +148,19 @@ func TestEnd(t *testing.T) {
 	}
 
 	check(t, cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // fails because the process was killed
 	for _, dir := range strings.Fields(dirs) {
 		check(t, poll("the directory to be removed", func() error {
 			if _, err := os.Stat(dir); err == nil {
 				return os.ErrExist
 			}
-			return mentioned(dir)
+			return checkUnmentioned(dir)
 		}))
 	}
 }
 
-// mentioned returns an error if the command line of a running process contains the text.
-func mentioned(text string) error {
+// checkUnmentioned returns an error if the command line of a running process contains the text.
+func checkUnmentioned(text string) error {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range all {
 		if line, err := os.ReadFile(path); err == nil && strings.Contains(string(line), text) {

@@ -3,10 +3,10 @@
 //	go run ./test/style [PATH ...]
 //
 // It checks the files below the given paths, or all files of the repository, except those that git
-// ignores. It checks prose in Go comments and strings, Markdown, HTML templates, scripts, SQL and
-// English messages against the forms listed in forms.txt. In Go files it also checks the width of
-// lines, assignments of many values, and long functions without paragraphs. Each finding is one
-// line. Any finding makes the exit status 1.
+// ignores. It looks for the forms listed in forms.txt in the prose of Go comments and strings,
+// Markdown, HTML templates, scripts, SQL and English messages. In Go files it also reports wide
+// lines, assignments of many values, and long functions without blank lines. It prints each finding
+// on one line. If there is a finding, the exit status is 1.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// A finding is one place that breaks a rule of style.
+// A finding is a place that breaks a rule of style.
 type finding struct {
 	path    string
 	line    int
@@ -75,8 +75,8 @@ func check(paths []string) ([]finding, error) {
 	return all, nil
 }
 
-// exempt lists the beginnings of paths that are not checked. Two of the files have to contain the
-// rejected forms. The others are generated or written elsewhere.
+// exempt lists the beginnings of paths that are not checked. The two in test/style contain the
+// rejected forms on purpose. The others are generated or come from elsewhere.
 var exempt = []string{
 	"docs/openapi.yaml", "sdk/dist/", "static/files/signalwire-", "test/style/forms.txt", "test/style/style_test.go",
 }

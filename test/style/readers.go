@@ -40,7 +40,7 @@ const (
 //go:embed forms.txt
 var formsFile string
 
-// forms lists the expressions that prose avoids, each with a better one.
+// forms lists the expressions that prose must avoid, each with a better one.
 var forms = parseForms(formsFile)
 
 type form struct {
@@ -139,7 +139,7 @@ func checkGo(path string, src []byte) ([]finding, error) {
 	return found, nil
 }
 
-// checkWidth finds lines of Go that are too wide. A tab counts as four columns.
+// checkWidth finds lines that are too wide. A tab counts as four columns.
 func checkWidth(path string, src []byte) (found []finding) {
 	for i, line := range bytes.Split(src, []byte("\n")) {
 		tabs := bytes.Count(line, []byte("\t"))
@@ -163,6 +163,7 @@ func checkParagraphs(path string, src []byte, files *token.FileSet, f *ast.FuncD
 	if last.Line-first.Line <= maxUnbroken || bytes.Contains(src[first.Offset:last.Offset], []byte("\n\n")) {
 		return nil
 	}
-	return []finding{{path, first.Line, fmt.Sprintf("%s has %d lines without a blank one: split it into paragraphs",
-		f.Name.Name, last.Line-first.Line)}}
+	return []finding{{path, first.Line,
+		fmt.Sprintf("%s has %d lines without a blank line: split it into paragraphs",
+			f.Name.Name, last.Line-first.Line)}}
 }

@@ -1,5 +1,5 @@
-// Command run starts a cluster for people to try, proves that its nodes act as one, and stops it on
-// Ctrl-C: go run ./test/cluster/run. With -once it stops after the proof.
+// Command run starts a cluster that you can try, proves that its nodes act as one, and stops it on
+// Ctrl-C: go run ./test/cluster/run. With -once, it stops the cluster after the proof.
 package main
 
 import (

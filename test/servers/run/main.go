@@ -1,7 +1,8 @@
 // Command run starts the servers that tests use, once, and runs a command with their URLs in its
 // environment: go run ./test/servers/run -- COMMAND [ARGUMENT…]
 //
-// Unless TMPDIR is set, the servers and the tests keep their files in memory if it has enough space.
+// Unless TMPDIR is set, the servers and the tests keep their files in memory if enough of it is
+// free.
 package main
 
 import (
@@ -56,7 +57,7 @@ func run(args []string) int {
 	if p.failed {
 		return 1
 	}
-	// An interrupt also reaches the command. Ignore it here, so that the servers outlive the
+	// The command gets an interrupt too, and ends. Ignore it here, so that the servers outlive the
 	// command.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 
