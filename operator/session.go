@@ -18,7 +18,8 @@ import (
 // changes to operators and keys.
 const Freshness = 15 * time.Minute
 
-// seeEvery is the minimum interval between two writes of a session's last use.
+// seeEvery is the minimum interval between two writes of a session's last use. It is shorter if sessions
+// may be unused only for a short time; see [Operators.Open].
 const seeEvery = time.Minute
 
 // A Session is an operator's login in one browser.
@@ -189,7 +190,9 @@ func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator,
 	if err != nil {
 		return Session{}, Operator{}, err
 	}
-	if now := a.now(); now.Sub(s.Seen) >= seeEvery {
+	// A session must not end as unused because its uses were not written.
+	every := min(seeEvery, a.c.Idle/10)
+	if now := a.now(); now.Sub(s.Seen) >= every {
 		_ = a.c.Store.SeeOperatorSession(ctx, s.ID, now) // on failure, the next use writes it
 	}
 	return s, o, nil

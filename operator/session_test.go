@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // A desk is a world with the owner ann, who signs in and opens sessions.
@@ -98,6 +99,29 @@ func TestSessionEnds(t *testing.T) {
 	d.now = d.now.Add(13 * time.Minute)
 	if d.opens(cookie) {
 		t.Error("a session opens after twelve hours")
+	}
+}
+
+// TestShortIdle shows that a session that is used again and again does not end, even if it may be unused
+// for less than a minute.
+func TestShortIdle(t *testing.T) {
+	w := newWorld(t)
+	w.Operators = operator.New(operator.Config{
+		Store: storetest.Rows(t),
+		Idle:  30 * time.Second,
+		Now:   func() time.Time { return w.now },
+	})
+	d := desk{world: w, t: t, ann: w.create(t, "ann@example.com", owner)}
+	_, cookie := d.begin()
+	for i := range 10 {
+		d.now = d.now.Add(20 * time.Second)
+		if !d.opens(cookie) {
+			t.Fatalf("a session that is used every 20 s has ended after %d uses", i)
+		}
+	}
+	d.now = d.now.Add(31 * time.Second)
+	if d.opens(cookie) {
+		t.Error("a session that was unused for 31 s opens")
 	}
 }
 
