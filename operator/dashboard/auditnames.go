@@ -7,7 +7,6 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
@@ -63,8 +62,8 @@ func (a *auditPages) named(v *visit, text string) (ids, cut []string, err error)
 
 	for _, one := range searches {
 		found, more, err := one.find(v, text, page.Query{Size: maxNamed})
-		if problem.First(err) != nil {
-			continue // the text is not valid for this kind
+		if isNoMatch(err) {
+			continue
 		}
 		if err != nil {
 			return nil, nil, err

@@ -259,6 +259,25 @@ func TestAuditCut(t *testing.T) {
 	}
 }
 
+// TestNamesAway shows that an outage of the database is an error of the searches by name. Otherwise the
+// audit trail and its export would lack events, and the search would lack rows.
+func TestNamesAway(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID
+	paths := []string{"/audit?target=crm", "/audit/export?target=crm", "/audit?q=crm", "/search?q=crm"}
+	for _, away := range []bool{false, true} {
+		w.away.Store(away)
+		want := http.StatusOK
+		if away {
+			want = http.StatusServiceUnavailable
+		}
+		for _, path := range paths {
+			b.get(base+path).wantStatus(t, want)
+		}
+	}
+}
+
 // TestAuditOfRooms shows that events about a room session and about a guest link name the room, and
 // that the filter in use is marked.
 func TestAuditOfRooms(t *testing.T) {

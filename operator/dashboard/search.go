@@ -60,8 +60,8 @@ func (a *searchPages) search(v *visit) error {
 
 	for _, find := range searches {
 		g, err := find(v, p.Query)
-		if problem.First(err) != nil {
-			continue // nothing of this kind can match the query
+		if isNoMatch(err) {
+			continue
 		}
 		if err != nil {
 			return err
@@ -72,6 +72,13 @@ func (a *searchPages) search(v *visit) error {
 		}
 	}
 	return a.page(v, http.StatusOK, "Search", "search", p)
+}
+
+// isNoMatch reports whether a search failed because nothing of its kind can match the text. An outage
+// is not such an error: the search would then lack rows that exist.
+func isNoMatch(err error) bool {
+	p := problem.First(err)
+	return p != nil && p.Kind != problem.Unavailable
 }
 
 // lists maps the title of a group of results to the path of the list that can search for the same
@@ -269,9 +276,13 @@ func (a *searchPages) findRecordings(v *visit, query string) (hitGroup, error) {
 		return g, nil
 	}
 	owner, ctx := recordings.Owner{ProjectID: v.project.ID}, v.r.Context()
-	if one, err := a.Recordings.Find(ctx, owner, query); err == nil {
+	one, err := a.Recordings.Find(ctx, owner, query)
+	if err == nil {
 		g.Hits = append(g.Hits, v.recordingHit(one))
 		return g, nil
+	}
+	if !isNoMatch(err) {
+		return g, err
 	}
 
 	filters := []recordings.Filter{{Owner: owner, CallBegins: query}, {Owner: owner, Party: query}}
@@ -280,7 +291,7 @@ func (a *searchPages) findRecordings(v *visit, query string) (hitGroup, error) {
 	}
 	for _, filter := range filters {
 		found, err := a.Recordings.List(ctx, filter, page.Query{Size: maxHits + 1})
-		if problem.First(err) != nil {
+		if isNoMatch(err) {
 			break // too many numbers begin with the query
 		}
 		if err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/selvage/selvage/internal/once"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
 	sessions "github.com/selvage/selvage/internal/session/sql"
@@ -62,6 +63,7 @@ type world struct {
 	forms      once.Forms // forms that another node handles
 
 	full atomic.Bool // if true, revocations fail because the disk is full
+	away atomic.Bool // if true, webhooks cannot be read because the database is unavailable
 
 	mu sync.Mutex
 	at time.Time // see now
@@ -78,6 +80,21 @@ func (l fullLog) AddRevocation(ctx context.Context, r revocation.Revocation) err
 		return errors.New("the disk is full")
 	}
 	return l.Log.AddRevocation(ctx, r)
+}
+
+// awayHooks are webhooks that cannot be listed while away is true.
+type awayHooks struct {
+	fabric.WebhookStore
+	away *atomic.Bool
+}
+
+func (s awayHooks) ListWebhooks(
+	ctx context.Context, projectID, text string, q page.Query,
+) (page.Page[fabric.Webhook], error) {
+	if s.away.Load() {
+		return page.Page[fabric.Webhook]{}, problem.New(problem.Unavailable, "temporarily_unavailable", "away")
+	}
+	return s.WebhookStore.ListWebhooks(ctx, projectID, text, q)
 }
 
 // now returns the time of a clock that advances a millisecond whenever it is read. Nothing expires
@@ -192,8 +209,10 @@ func (w *world) openServices(live session.Store) {
 	})
 	must(w, err)
 
+	stores := w.rows.Fabric()
+	stores.Webhooks = awayHooks{WebhookStore: stores.Webhooks, away: &w.away}
 	w.fabric = fabric.New(fabric.Config{
-		Stores:      w.rows.Fabric(),
+		Stores:      stores,
 		Kinds:       catalog,
 		Ring:        ring,
 		Passwords:   passwords,
