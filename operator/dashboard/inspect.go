@@ -116,7 +116,7 @@ func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, e
 	t, ok = a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
 	if !ok {
 		t, _, err = a.Clients.Tokens.Inspect(v.r.Context(), raw)
-		if problem.First(err) != nil {
+		if isNoMatch(err) {
 			return fabric.Token{}, false, nil
 		}
 		if err != nil {
