@@ -100,11 +100,12 @@ if (player) {
   const speed = document.getElementById("speed");
   speed.addEventListener("change", () => { sound.playbackRate = Number(speed.value); });
   const link = document.getElementById("copy-at");
+  const named = link.textContent;
+  link.hidden = !navigator.clipboard; // without HTTPS
   link.addEventListener("click", async () => {
     await navigator.clipboard.writeText(`${link.dataset.base}?t=${sound.currentTime.toFixed(1)}`);
-    const was = link.textContent;
     link.textContent = document.body.dataset.copied;
-    setTimeout(() => { link.textContent = was; }, 1500);
+    setTimeout(() => { link.textContent = named; }, 1500);
   });
   document.addEventListener("keydown", (event) => {
     if (event.target.closest("input, select, textarea, button, a, summary, audio") || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -125,16 +126,18 @@ if (upload) {
     const bar = document.getElementById("upload-progress");
     const button = document.getElementById("upload-submit");
     const ask = new XMLHttpRequest();
+    const plainly = () => { bar.hidden = true; button.disabled = false; upload.submit(); };
     bar.hidden = false;
     button.disabled = true;
     ask.upload.addEventListener("progress", (e) => { if (e.lengthComputable) bar.value = e.loaded / e.total; });
     ask.addEventListener("load", () => {
       if (ask.status < 400) return location.assign(ask.responseURL);
-      const page = new DOMParser().parseFromString(ask.responseText, "text/html");
-      document.querySelector("main").replaceWith(page.querySelector("main"));
+      const main = new DOMParser().parseFromString(ask.responseText, "text/html").querySelector("main");
+      if (!main) return plainly(); // a proxy has refused the upload: the browser shows its page
+      document.querySelector("main").replaceWith(main);
       location.hash = "faults";
     });
-    ask.addEventListener("error", () => { bar.hidden = true; button.disabled = false; upload.submit(); });
+    ask.addEventListener("error", plainly);
     ask.open("POST", upload.action);
     ask.send(new FormData(upload));
   });

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,6 +70,14 @@ func TestDashboardDay(t *testing.T) {
 	link := eval[string](b, "location.pathname")
 	b.do(goTo(s.PublicURL + link + "?t=3"))
 	b.until("the link to a moment", "document.getElementById('sound')?.currentTime >= 3")
+
+	// The button that copies the link gets its text back, however often it is clicked.
+	label := b.text("#copy-at")
+	eval[bool](b, "(() => { navigator.clipboard.writeText = async () => {}; return true })()")
+	b.click("copy-at")
+	b.until("the copied link", "document.getElementById('copy-at').textContent === document.body.dataset.copied")
+	b.click("copy-at")
+	b.until("the label", fmt.Sprintf("document.getElementById('copy-at').textContent === %q", label))
 
 	// A key found in a log is recognized and revoked.
 	b.do(goTo(s.PublicURL + home + "/tokens"))
