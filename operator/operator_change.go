@@ -43,7 +43,8 @@ func CheckPassword(secret, email string) error {
 	if len(local) > 3 && strings.Contains(folded, local) {
 		return problem.BadParam("password", "password is too easy to guess: it contains your email address")
 	}
-	if strings.Count(folded, folded[:1]) == len(folded) {
+	first, _ := utf8.DecodeRuneInString(folded)
+	if strings.Trim(folded, string(first)) == "" {
 		return problem.BadParam("password", "password is too easy to guess: it repeats one character")
 	}
 	return nil

@@ -56,6 +56,8 @@ func TestCreate(t *testing.T) {
 		{"nobody", good, "email"},
 		{"bob@example.com", "short", "password"},
 		{"bob@example.com", "elevenchars", "password"},
+		{"bob@example.com", "aaaaaaaaaaaaaa", "password"},
+		{"bob@example.com", "éééééééééééééé", "password"},
 	} {
 		_, err := w.Create(t.Context(),
 			operator.Input{Email: &tt.email, Password: &tt.password, Roles: []operator.Membership{owner}})
