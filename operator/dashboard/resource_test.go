@@ -235,6 +235,25 @@ func TestCustomKind(t *testing.T) {
 	}
 }
 
+// TestNullGroup shows that the members of an object can be filled in if the object is null.
+func TestNullGroup(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	kind := w.fabric.Resources.Kinds().ByPath("doors")
+	door, err := w.fabric.Resources.Create(t.Context(), w.one.ID, kind,
+		kinds.Values{"name": []byte(`"Front"`), "bell": []byte("null")})
+	must(t, err)
+
+	one := "/dashboard/projects/" + w.one.ID + "/resources/" + door.ID
+	b.post(one+"/edit", one+"/edit", url.Values{"name": {"Front"}, "bell.tune": {"gong"}}).
+		leadsTo(t, one+"?done=changed")
+	found, err := w.fabric.Resources.Find(t.Context(), w.one.ID, kind, door.ID)
+	must(t, err)
+	if got := string(found.Fields["bell"]); got != `{"tune":"gong"}` {
+		t.Errorf("the bell of the door is %s, want the tune gong", got)
+	}
+}
+
 // TestDeploy shows that a resource with versions can be deployed from its page: either the document
 // that the page shows, or an earlier version. Viewers cannot deploy. Resources without versions
 // cannot be deployed.

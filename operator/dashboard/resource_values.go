@@ -84,8 +84,11 @@ func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 func groupOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
-	whole := make(kinds.Values)
+	var whole kinds.Values
 	_ = json.Unmarshal(old, &whole) // a value other than an object is ignored
+	if whole == nil {               // there is no value, or it is null
+		whole = make(kinds.Values)
+	}
 	sent, errs := valuesFrom(f.Members, name+".", posted, whole, isNew)
 	for member, value := range sent {
 		whole[member] = value
