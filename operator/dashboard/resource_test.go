@@ -194,6 +194,34 @@ func TestResourceConflict(t *testing.T) {
 	b.post(one+"/edit", one+"/edit", mine).wantRefused(t, "changed by somebody else", `value="Mine"`)
 }
 
+// TestUntouchedTime shows that a time that the sender of a form has not edited does not conflict with a
+// change by somebody else. Browsers send it without seconds that are zero.
+func TestUntouchedTime(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	kind := w.fabric.Resources.Kinds().ByPath("doors")
+	door, err := w.fabric.Resources.Create(t.Context(), w.one.ID, kind,
+		kinds.Values{"name": []byte(`"Front"`), "opens": []byte(`"2030-01-31T15:00:00Z"`)})
+	must(t, err)
+	one := "/dashboard/projects/" + w.one.ID + "/resources/" + door.ID
+	seen := b.marks(one + "/edit")
+
+	theirs := kinds.Values{"opens": []byte(`"2030-02-28T09:00:00Z"`)}
+	_, err = w.fabric.Resources.Update(t.Context(), w.one.ID, kind, door.ID, theirs)
+	must(t, err)
+
+	mine := url.Values{"seen": {seen}, "name": {"Back"}, "opens": {"2030-01-31T15:00"}}
+	b.post(one+"/edit", one+"/edit", mine).leadsTo(t, one+"?done=changed")
+	found, err := w.fabric.Resources.Find(t.Context(), w.one.ID, kind, door.ID)
+	must(t, err)
+	if got := string(found.Fields["opens"]); got != string(theirs["opens"]) {
+		t.Errorf("the door opens at %s, want %s, as the other operator has set", got, theirs["opens"])
+	}
+	if found.DisplayName != "Back" {
+		t.Errorf("the door is named %q, want Back", found.DisplayName)
+	}
+}
+
 // TestDeleteResource shows that the name of a resource must be typed to delete it.
 func TestDeleteResource(t *testing.T) {
 	w := newWorld(t)

@@ -157,7 +157,8 @@ func (i *input) setType(f kinds.Field) {
 		i.Type, i.Example = "datetime-local", ""
 		i.Hint = words.Sentences(i.Hint, "In UTC.")
 		if at, err := time.Parse(time.RFC3339, i.Value); err == nil {
-			i.Value = at.UTC().Format("2006-01-02T15:04:05")
+			// Browsers omit seconds that are zero. The form would look edited if the value had them.
+			i.Value = strings.TrimSuffix(at.UTC().Format("2006-01-02T15:04:05"), ":00")
 		}
 	case f.Format == "uuid":
 		i.Example = "00000000-0000-0000-0000-000000000000"
