@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/operator"
 )
@@ -85,4 +86,13 @@ func TestSearch(t *testing.T) {
 			t.Errorf("search for %q does not show the key %s…", query, nameless.Prefix)
 		}
 	}
+}
+
+// TestSearchErasedCall shows that the search names a call by its id if both of its parties were erased.
+func TestSearchErasedCall(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	r := w.addCall(func(r *calls.Record) { r.From, r.To = calls.Party{}, calls.Party{} })
+	base := "/dashboard/projects/" + w.one.ID
+	b.get(base+"/search?q="+r.ID).wantText(t, `<a href="`+base+"/calls/"+r.ID+`"><bdi>`+r.ID+"</bdi>")
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"strings"
@@ -101,7 +102,7 @@ func (a *searchPages) callWithID(ctx context.Context, v *visit, id string) (hit,
 		return hit{}, err
 	}
 	return hit{
-		Title: names.Between(names.Party(r.From), names.Party(r.To)),
+		Title: cmp.Or(names.Between(names.Party(r.From), names.Party(r.To)), r.ID), // both parties may be erased
 		Note:  "Call",
 		URL:   v.base() + "/calls/" + r.ID,
 	}, nil
