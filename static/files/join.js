@@ -9,6 +9,15 @@ const token = link.get("token") ?? "";
 const patience = 15_000; // how long to wait for the server, in milliseconds
 let call; // the current call: its id, node, socket, peer connection and tracks
 
+/** Returns a random UUID. Browsers offer crypto.randomUUID() only to pages on https or on localhost. */
+function newID() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40; // version 4
+  bytes[8] = (bytes[8] & 0x3f) | 0x80; // the variant of RFC 9562
+  const digits = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
 /** Shows a problem, or none. It is the name of a text of the page. */
 function complain(problem, detail = "") {
   at("error").hidden = !problem;
@@ -93,7 +102,7 @@ async function connect(heard, seen, closed) {
   });
   const ask = (method, params) =>
     new Promise((resolve, reject) => {
-      const id = crypto.randomUUID();
+      const id = newID();
       const timer = setTimeout(() => reject(failure("unreachable")), patience);
       waiting.set(id, ({ result, error }) => {
         clearTimeout(timer);
@@ -124,7 +133,7 @@ async function describe(peer, tracks) {
 /** Sends a message about the call. */
 function verto(c, method, params) {
   const dialogParams = { callID: c.id, destination_number: c.to, audio: true, video: true };
-  const message = { jsonrpc: "2.0", id: crypto.randomUUID(), method, params: { dialogParams, ...params } };
+  const message = { jsonrpc: "2.0", id: newID(), method, params: { dialogParams, ...params } };
   return c.ask("webrtc.verto", { callID: c.id, node_id: c.node, message });
 }
 
@@ -148,7 +157,7 @@ function seen(c, event, about) {
 }
 
 async function join() {
-  const c = { id: crypto.randomUUID(), node: "", to: at("address").value, tracks: [] };
+  const c = { id: newID(), node: "", to: at("address").value, tracks: [] };
   call = c;
   at("submit").disabled = true;
   at("over").hidden = true;
