@@ -207,7 +207,7 @@ func alsoShown() (all []string) {
 	all = []string{
 		"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago",
 		"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days", "in a moment", "just now",
-		"1 day", "2 Jan", "“%s”", "owner", "admin", "viewer",
+		"1 day", "2 Jan", "“%s”", "to %s", "owner", "admin", "viewer",
 		"inbound", "outbound", "calling", "messaging", "default", "optional", "resource",
 		"No", "15 minutes", "As JSON.", "In UTC.",
 	}

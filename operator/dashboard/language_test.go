@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 )
 
@@ -14,6 +15,7 @@ func TestLanguage(t *testing.T) {
 	_, b := w.operator("ann@example.com", ofAll)
 	room := w.room("Webhooks")
 	base := "/dashboard/projects/" + w.one.ID
+	byGuest := w.addCall(func(r *calls.Record) { r.From = calls.Party{} })
 
 	for path, wants := range map[string][]string{
 		base: {`<html lang="de">`, ">Aufnahmen</a>", "Nächster Schritt", "Teilnehmer anlegen"},
@@ -26,7 +28,8 @@ func TestLanguage(t *testing.T) {
 		base + "/clients/new": {"OAuth-Client anlegen", "Browser-App", "Eine je Zeile"},
 		"/dashboard/settings/doctor": {"Daten: Platz", "Der Server läuft als root; das ist nicht nötig",
 			"Prüfen Sie die Dateien.", "12 MB von 40 GB frei", "Setzen Sie --listen.", "12 widgets"},
-		base + "/search?q=gast": {"/tokens/make/guest?link\"><bdi>Neuer Gast-Link</bdi>", "<bdi>Räume</bdi>"},
+		base + "/search?q=gast":          {"/tokens/make/guest?link\"><bdi>Neuer Gast-Link</bdi>", "<bdi>Räume</bdi>"},
+		base + "/search?q=" + byGuest.ID: {"<bdi>an /private/bob</bdi>"},
 		base + "/search?q=einladung": {base + "/subscribers\"><bdi>Teilnehmer</bdi>",
 			"/dashboard/operators/invite\"><bdi>Betreiber einladen</bdi>"},
 		"/dashboard/projects":  {"<bdi>One</bdi>", "<td>Inhaber</td>"},

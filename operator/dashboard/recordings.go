@@ -9,6 +9,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator/names"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/templates"
@@ -45,7 +46,7 @@ func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 		URL:       v.base() + "/recordings/" + r.Sid,
 		Length:    formatLength(r.Duration()),
 		Size:      v.size(r.Bytes),
-		Who:       names.Between(r.From, r.To),
+		Who:       between(v.words(), r.From, r.To),
 		Call:      r.CallSid,
 		CallURL:   v.base() + "/recordings?" + url.Values{"call": {r.CallSid}}.Encode(),
 		Status:    recordingStatus(r.Status),
@@ -66,6 +67,14 @@ func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	}
 	row.Title = v.words().Format(row.At, "2 Jan 2006, 15:04:05")
 	return row
+}
+
+// between describes who called whom, in the language of w.
+func between(w *words.Words, from, to string) string {
+	if from == "" && to != "" {
+		return w.Text(words.Textf("to %s", to))
+	}
+	return names.Between(from, to)
 }
 
 // recordingStatus describes the status of a recording.

@@ -102,7 +102,7 @@ func (a *searchPages) callWithID(ctx context.Context, v *visit, id string) (hit,
 		return hit{}, err
 	}
 	return hit{
-		Title: cmp.Or(names.Between(names.Party(r.From), names.Party(r.To)), r.ID), // both parties may be erased
+		Title: cmp.Or(between(v.words(), names.Party(r.From), names.Party(r.To)), r.ID), // both may be erased
 		Note:  "Call",
 		URL:   v.base() + "/calls/" + r.ID,
 	}, nil
