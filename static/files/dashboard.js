@@ -249,7 +249,10 @@ const follow = (live) => {
     live.dataset.live = page.querySelector("[data-live]")?.dataset.live ?? "";
     if (live.dataset.live) follow(live);
   });
-  stream.addEventListener("end", () => stream.close());
+  stream.addEventListener("end", () => { // also if the session has a new cookie; if it has ended, this fails
+    stream.close();
+    follow(live);
+  });
 };
 const live = document.querySelector("[data-live]");
 if (live) follow(live);
