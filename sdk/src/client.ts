@@ -378,13 +378,14 @@ export class Client {
     } catch (err) {
       const { code, message } = err as SelvageError
       if (code !== "invalid_grant" && code !== "login_required") throw err
-      if (this.held?.refresh === old.refresh) this.forget()
+      if (this.held === old) this.forget()
       throw new SelvageError("session_ended", message, "The login ended or was unused for too long: call login().", { cause: err })
     }
   }
 
   private renewed(tokens: Tokens): Tokens {
     if (!this.held) throw new SelvageError("not_signed_in", "the person signed out in the meantime", "Call login().")
+    if (this.held.claims.sub !== tokens.claims.sub) return this.held // somebody else has signed in in the meantime
     if (this.held !== tokens) this.hold(tokens, true)
     return tokens
   }

@@ -33,6 +33,7 @@ export class Messages {
   private readonly seen = new Set<string>()
   private socket?: WebSocket
   private heard = 0 // the server's time when it last sent something
+  private missed = 0 // since when messages may be missing; 0 means that none are
   private wait = 0
 
   /** @internal */
@@ -98,10 +99,13 @@ export class Messages {
       if (method) send({ id, result: params?.timestamp ? { timestamp: params.timestamp } : {} })
       else if (!result) socket.close()
       else if (id === "connect") {
-        this.wait = 0
-        const since = this.heard
+        const since = (this.missed ||= this.heard)
         this.heard = Date.now()
-        if (since) void this.catchUp(since).catch(() => socket.close())
+        const complete = () => {
+          if (this.socket === socket) this.missed = this.wait = 0
+        }
+        if (since) void this.catchUp(since).then(complete, () => socket.close())
+        else complete()
       }
       if (params?.timestamp) this.heard = params.timestamp * 1000
       if (params?.event_type === "conversation.message") this.emit(params.params)
@@ -109,7 +113,7 @@ export class Messages {
     socket.onclose = () => {
       clearTimeout(timer)
       this.socket = undefined
-      if (!this.listeners.size) return void (this.heard = 0)
+      if (!this.listeners.size) return void (this.heard = this.missed = 0)
       setTimeout(() => this.listeners.size && !this.socket && this.connect(), this.wait)
       this.wait = Math.min(this.wait * 2 + 500, silence)
     }

@@ -69,6 +69,31 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestMissedMessages shows that our SDK gets the messages that it missed even if it cannot read them when
+// it is connected again, but only later.
+func TestMissedMessages(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	ada, bob := p.NewSubscriber(t), p.NewSubscriber(t)
+	token, address := visitor{p, ada}.token(t), p.Address(t, bob.ID)
+	send := func(text string) {
+		t.Helper()
+		s.Post(t, "/api/fabric/messages", harness.Bearer(token),
+			harness.JSON(map[string]any{"conversation_id": address, "text": text})).Want(t, 201)
+	}
+
+	ours := inChromium(t, s, "3.29.0").beside(s.Issuer(), visitor{p, bob}.token(t))
+	send("one")
+	ours.wantHeard("one")
+	ours.do("lose()", nil)
+	send("two")
+	ours.do("found()", nil)
+	ours.wantHeard("one", "two")
+	send("three")
+	ours.wantHeard("one", "two", "three")
+}
+
 // wantHistory checks that a promise resolves to the 17 messages of TestMessages, newest first.
 func wantHistory(s sdk, conversation, promise string) {
 	s.Helper()

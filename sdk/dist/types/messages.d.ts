@@ -25,6 +25,7 @@ export declare class Messages {
     private readonly seen;
     private socket?;
     private heard;
+    private missed;
     private wait;
     /** Sends a message to an address: a person's, or a room's. If no response arrives, it is sent once more, with the same key. */
     send(addressId: string, text: string): Promise<Message>;

@@ -28,6 +28,34 @@ async function openOurs(server, token) {
   return 'open'
 }
 
+/**
+ * Takes the connection of our SDK away until found() is called. When the SDK is connected again, it cannot
+ * read the messages that it missed the first time. The page's clock is then an hour ahead.
+ */
+function lose() {
+  const { WebSocket, fetch } = window
+  const { now } = Date
+  window.WebSocket = class {
+    constructor() {
+      setTimeout(() => this.onclose())
+    }
+    close() {}
+  }
+  ours.messages.socket.close()
+  window.fetch = (url, init) => {
+    if (init?.method !== 'GET' || !url.includes('/api/fabric/messages')) return fetch(url, init)
+    window.fetch = fetch
+    return Promise.reject(new TypeError('no network'))
+  }
+  Date.now = () => now() + 3_600_000
+  found = () => {
+    window.WebSocket = WebSocket
+    return 'found'
+  }
+  return 'lost'
+}
+let found
+
 /** Reads all pages of a list of messages. */
 async function history(first) {
   const all = []
