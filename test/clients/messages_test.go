@@ -83,7 +83,7 @@ func TestMissedMessages(t *testing.T) {
 			harness.JSON(map[string]any{"conversation_id": address, "text": text})).Want(t, 201)
 	}
 
-	ours := inChromium(t, s, "3.29.0").beside(s.Issuer(), visitor{p, bob}.token(t))
+	ours := inChromium(t, s, "3.29.0").openOurs(s.Issuer(), visitor{p, bob}.token(t))
 	send("one")
 	ours.wantHeard("one")
 	ours.do("lose()", nil)
