@@ -1,10 +1,18 @@
 package keys
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // maxOpened is the maximum number of tokens that are remembered. When it is reached, all of them
 // are forgotten.
 const maxOpened = 4096
+
+// maxRemembered is the length in bytes of the longest token that is remembered. It bounds the memory of
+// a cache. Tokens are usually shorter, but anyone who has a token can write it in many longer ways,
+// because decoders ignore line breaks.
+const maxRemembered = 2 << 10
 
 // A tokenCache remembers the contents of valid tokens that were opened or verified, because callers
 // present the same token repeatedly. It belongs to one snapshot of the ring, and is dropped
@@ -28,14 +36,18 @@ func (c *tokenCache) find(token string) (tokenContent, bool) {
 	return content, ok
 }
 
-// keep remembers the content of a token.
+// keep remembers the content of a token, unless the token is too long. It stores a copy of the token,
+// because the token may be a part of a much larger request.
 func (c *tokenCache) keep(token string, content tokenContent) {
+	if len(token) > maxRemembered {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.m == nil || len(c.m) >= maxOpened {
 		c.m = make(map[string]tokenContent)
 	}
-	c.m[token] = content
+	c.m[strings.Clone(token)] = content
 }
 
 // Remembered is like [Sealer.OpenBy], but calls read to parse the claims, and remembers the result

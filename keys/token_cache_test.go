@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // TestRemembered shows that a token's content is remembered as long as its key is valid, and only
@@ -175,4 +176,50 @@ func TestRememberedSignature(t *testing.T) {
 	setRing("k2")
 	wantRefused("after its key was revoked", token, "at+jwt")
 	wantRemembered("after its key was revoked", 0)
+}
+
+// TestRememberedSize shows that a cache keeps neither long tokens nor the requests that contain tokens.
+func TestRememberedSize(t *testing.T) {
+	now := time.Now()
+	ring := &Ring{
+		c:     Config{Now: func() time.Time { return now }},
+		asked: now, // prevents reads of the store
+	}
+	ring.latest.Store(&snapshot{
+		roots:  map[string][]byte{"k1": bytes.Repeat([]byte{1}, 32)},
+		makers: map[Use]Record{Seal: {Kid: "k1"}},
+	})
+	sealer := ring.Sealer("sat", "SAT", "puc.localhost:8443")
+	read := func(payload []byte) (any, error) { return string(payload), nil }
+
+	long, err := sealer.Seal(strings.Repeat("a", maxRemembered))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := sealer.Seal("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := "token=" + short + "&padding=" + strings.Repeat("b", maxRemembered)
+	sent := strings.TrimPrefix(request, "token=")[:len(short)]
+
+	for name, token := range map[string]string{
+		"a long token":                  long,
+		"a token with many line breaks": short + strings.Repeat("\n", maxRemembered),
+		"a token in a large request":    sent,
+	} {
+		if _, _, ok := sealer.Remembered(token, read); !ok {
+			t.Errorf("%s is refused", name)
+		}
+	}
+
+	cached := sealer.keys().opened.m
+	if len(cached) != 1 {
+		t.Errorf("%d tokens are remembered, want only the short one", len(cached))
+	}
+	for token := range cached {
+		if unsafe.StringData(token) == unsafe.StringData(sent) {
+			t.Error("the remembered token is a part of the request, want a copy")
+		}
+	}
 }
