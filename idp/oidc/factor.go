@@ -79,6 +79,16 @@ func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, client idp.C
 		st.over = true
 		return st, nil
 	}
+	if req.Proof.Raises != "" {
+		may, err := fp.mayRaise(r, req, client)
+		if err != nil {
+			return step{}, err
+		}
+		if !may {
+			st.over = true
+			return st, nil
+		}
+	}
 
 	has, err := fp.Logins.FactorsOf(r.Context(), req.Proof.SubscriberID)
 	if err != nil {
@@ -92,6 +102,19 @@ func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, client idp.C
 
 	st.has, st.with = has, factorToAsk(has, chosen)
 	return st, nil
+}
+
+// mayRaise reports whether the browser still has the login that the proof of a request raises, and whether
+// this login is still recent enough for the request. It may have become too old while the person was
+// looking for the factor.
+func (fp *factorPages) mayRaise(r *http.Request, req idp.AuthRequest, client idp.Client) (bool, error) {
+	live, err := fp.logins.live(r, client.ProjectID)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(live.all, func(s idp.Login) bool {
+		return s.ID == req.Proof.Raises && req.Satisfied(s, fp.Now())
+	}), nil
 }
 
 // factorToAsk returns the type of factor to ask for. This is the chosen one, if the subscriber has
@@ -249,16 +272,6 @@ func refusalIn(err error) *problem.Error {
 // request with a new cookie.
 func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, amr []string) error {
-	if sid := req.Proof.Raises; sid != "" {
-		live, err := fp.logins.live(r, c.ProjectID)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(live.all, func(s idp.Login) bool { return s.ID == sid }) {
-			return backToLogin(w, req)
-		}
-	}
-
 	s, err := fp.Logins.Finish(r.Context(), c.ProjectID, *req.Proof, amr, fp.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) { // the subscriber has changed
 		return backToLogin(w, req)

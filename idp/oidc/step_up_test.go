@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/factor/factortest"
@@ -54,6 +55,31 @@ func TestStepUp(t *testing.T) {
 
 		silent = b.authorize(request(c, asked.param, asked.value, "prompt", "none"))
 		wantCode(t, "prompt=none after the second factor", silent)
+	}
+}
+
+// TestStepUpTooLate shows that a person whose login becomes older than max_age on the page for the second
+// factor signs in again, and that the request then continues.
+func TestStepUpTooLate(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	b := w.newBrowser()
+	b.code(c)
+	key := w.app()
+
+	page := b.authorize(request(c, "acr_values", "2", "max_age", "120"))
+	wantText(t, "a login that is recent enough", page, "one-time-code")
+	w.pass(2 * time.Minute)
+	again := b.enterCode(page, factortest.Code(key, w.now()))
+	wantText(t, "a code after max_age", again, `id="login-submit"`)
+
+	began := w.now()
+	page = b.logIn(again, email, secret)
+	w.pass(time.Minute) // the next code is then different
+	got := b.enterCode(page, factortest.Code(key, w.now()))
+	id := idClaims(t, w.redeem(c, got.param("code")).json(t))
+	if at, _ := id["auth_time"].(float64); at < float64(began.Unix()) {
+		t.Errorf("signing in again: auth_time is %v, want %d or later", id["auth_time"], began.Unix())
 	}
 }
 
