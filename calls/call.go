@@ -261,7 +261,8 @@ func (k *call) room() *Room {
 	return r
 }
 
-// addLeg registers a leg. It returns false if the id is in use.
+// addLeg registers a leg. It returns false if the id is in use. If the leg's client has just reconnected,
+// the leg uses the new socket.
 func (k *call) addLeg(l *leg) bool {
 	c := k.calls
 	c.mu.Lock()
@@ -271,6 +272,7 @@ func (k *call) addLeg(l *leg) bool {
 	}
 
 	c.legs[l.key()] = l
+	l.client = c.left.assign(l.client, l)
 	for _, a := range l.counted {
 		act := c.counts().activityOf(a)
 		act.legs++

@@ -76,6 +76,7 @@ type Calls struct {
 	rooms  *openRooms
 	peers  *peers
 	remote remoteLegs
+	left   leftSockets
 	taking sync.Mutex // held while calls of lost nodes are taken over
 	ends   unwritten[callEnd]
 	doubt  doubt
@@ -169,7 +170,7 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 		return Reply{}, nil
 	}
 
-	l.at.Store(client.Socket)
+	c.left.use(client, l)
 	switch cmd.Op {
 	case Move:
 		return Reply{}, c.moveByClient(ctx, client, l, cmd.To)

@@ -268,7 +268,7 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 			continue
 		}
 
-		err = c.remote.sendCommand(ctx, c.nodes, node, commandMessage, clientCommand{client, cmd}, &r)
+		err = sendCommand(ctx, c, node, commandMessage, clientCommand{client, cmd}, &r)
 		if errors.Is(err, problem.NotFound) {
 			continue
 		}
@@ -280,9 +280,7 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 // sendCommand asks a node to carry out a client's command, and records that the node has the leg. It
 // records this before the node gets the command, because the event that reports the end of the leg
 // may arrive before the reply.
-func (r *remoteLegs) sendCommand(
-	ctx context.Context, nodes Nodes, node, kind string, f clientCommand, reply *Reply,
-) error {
+func sendCommand(ctx context.Context, c *Calls, node, kind string, f clientCommand, reply *Reply) error {
 	holder := f.Client.holder()
 	leg := remoteLeg{
 		node:    node,
@@ -290,16 +288,19 @@ func (r *remoteLegs) sendCommand(
 		holder:  holder,
 		project: f.Client.Token.ProjectID,
 	}
-	isNew := r.addNew(f.Command.Leg, leg)
-	before := r.find(f.Command.Leg, leg.project)
-	err := nodes.Ask(ctx, node, kind, f, reply)
+	if present := c.left.find(f.Client); present.Node == c.node { // only these sockets are closed here
+		leg.socket = present
+	}
+	isNew := c.remote.addNew(f.Command.Leg, leg)
+	before := c.remote.find(f.Command.Leg, leg.project)
+	err := c.nodes.Ask(ctx, node, kind, f, reply)
 	switch {
 	case err == nil && f.Command.Op == Hangup: // no event reports the end of this leg
-		r.forget(f.Command.Leg, holder)
+		c.remote.forget(f.Command.Leg, holder)
 	case err == nil:
-		r.update(f.Command.Leg, before, leg)
+		c.remote.update(f.Command.Leg, before, leg)
 	case isNew:
-		r.forget(f.Command.Leg, holder)
+		c.remote.forget(f.Command.Leg, holder)
 	}
 	return err
 }

@@ -94,13 +94,6 @@ func newMember(leg string, party Party) Member {
 	return m
 }
 
-// replaceSocket stores a new socket in at if its client is still connected through the former one. It
-// reports whether it has. Outside of the mailbox, other goroutines may store sockets at the same time.
-func (l *leg) replaceSocket(former, s Socket) bool {
-	old := l.at.Load().(Socket)
-	return old.ID == former.ID && l.at.CompareAndSwap(old, s)
-}
-
 // rebind makes the leg use the present socket and token of its client. Later events go to this socket.
 // The socket was stored in at before rebind was posted to the mailbox. If the client has got another
 // socket in the meantime, rebind does nothing.

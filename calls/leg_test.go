@@ -2,9 +2,6 @@ package calls
 
 import (
 	"context"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -160,40 +157,5 @@ func TestExpiredToken(t *testing.T) {
 		if l.ended != tt.ends {
 			t.Errorf("%s: the leg has ended = %v, want %v", name, l.ended, tt.ends)
 		}
-	}
-}
-
-// TestReplaceSocket shows that a leg keeps the newest socket of its client, even if another goroutine
-// stores this socket while the mailbox replaces the former one. The two goroutines take one step at a
-// time, so that they use the same leg at the same time.
-func TestReplaceSocket(t *testing.T) {
-	former, moved, newest := Socket{ID: "former"}, Socket{ID: "moved"}, Socket{ID: "newest"}
-	legs := make([]leg, 1000)
-	for range 100 {
-		for i := range legs {
-			legs[i].at.Store(former)
-		}
-		var stores, moves atomic.Int64
-		var work sync.WaitGroup
-		work.Go(func() { inStep(&stores, &moves, len(legs), func(i int) { legs[i].at.Store(newest) }) })
-		work.Go(func() { inStep(&moves, &stores, len(legs), func(i int) { legs[i].replaceSocket(former, moved) }) })
-		work.Wait()
-
-		for i := range legs {
-			if got := legs[i].at.Load().(Socket); got != newest {
-				t.Fatalf("leg %d has the socket %q, want %q", i, got.ID, newest.ID)
-			}
-		}
-	}
-}
-
-// inStep calls f n times. Before each call, it waits until the other goroutine has begun this step, too.
-func inStep(own, other *atomic.Int64, n int, f func(i int)) {
-	for i := range n {
-		own.Add(1)
-		for other.Load() <= int64(i) {
-			runtime.Gosched()
-		}
-		f(i)
 	}
 }

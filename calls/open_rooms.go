@@ -194,7 +194,7 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 
 // joinElsewhere asks the node that has a room to make the client a member.
 func (o *openRooms) joinElsewhere(ctx context.Context, node string, client Client, cmd Command) (r Reply, err error) {
-	err = o.calls.remote.sendCommand(ctx, o.calls.nodes, node, joinRoomMessage, clientCommand{client, cmd}, &r)
+	err = sendCommand(ctx, o.calls, node, joinRoomMessage, clientCommand{client, cmd}, &r)
 	if err != nil {
 		return Reply{}, err
 	}

@@ -155,8 +155,11 @@ const inviteAgainAfter = 2 * time.Second
 // if its leg continues to ring, because the invitation may have been lost with the old socket.
 func (c *Calls) movedHere(from Socket, to Client) {
 	isNew := from.ID != to.Socket.ID
+	if isNew {
+		c.left.add(from, to)
+	}
 	for _, l := range legsOf(c, from, to.holder()) {
-		l.at.Store(to.Socket)
+		to := c.left.assign(to, l)
 		l.call.post(func() {
 			l.rebind(to)
 			if isNew && l.isRinging() {
@@ -166,22 +169,6 @@ func (c *Calls) movedHere(from Socket, to Client) {
 	}
 	for _, l := range legsOf(c, Socket{}, to.holder()) { // legs of calls that this node has taken over
 		c.tellLost(to.Socket, l.holder, to.Token.ProjectID, l.id)
-	}
-	if isNew {
-		time.AfterFunc(inviteAgainAfter, func() { inviteMissed(c, from, to) })
-	}
-}
-
-// inviteMissed moves the ringing legs that were added at the old socket of a client after the client got
-// its new socket. Their calls had read the list of sockets before.
-func inviteMissed(c *Calls, from Socket, to Client) {
-	for _, l := range legsOf(c, from, to.holder()) {
-		l.call.post(func() {
-			if l.isRinging() && l.replaceSocket(from, to.Socket) {
-				l.rebind(to)
-				l.invite()
-			}
-		})
 	}
 }
 

@@ -100,17 +100,20 @@ func (n movingNodes) Ask(context.Context, string, string, any, any) error {
 // TestMovedMeanwhile shows that the node of a call is notified when a client closes its new socket, even
 // if the client got the socket while its last command was carried out.
 func TestMovedMeanwhile(t *testing.T) {
-	nodes := movingNodes{sentNodes: sentNodes{}}
-	c := New(Config{Node: "self", Nodes: nodes, Store: reconnectedStore{}})
 	alice := Client{
 		Token:  fabric.Token{Kind: fabric.SAT, ProjectID: "p", SubscriberID: "alice"},
 		Socket: Socket{Node: "self", ID: "old"},
 	}
 	moved := alice
 	moved.Socket.ID = "new"
-	nodes.moving = func() { c.Moved(t.Context(), alice.Socket, moved) }
+	var c *Calls
+	nodes := movingNodes{
+		sentNodes: sentNodes{},
+		moving:    func() { c.Moved(t.Context(), alice.Socket, moved) },
+	}
+	c = New(Config{Node: "self", Nodes: nodes, Store: reconnectedStore{}})
 	command := clientCommand{Client: alice, Command: Command{Op: Hold, Leg: "1", Node: "a"}}
-	if err := c.remote.sendCommand(t.Context(), nodes, "a", commandMessage, command, &Reply{}); err != nil {
+	if err := sendCommand(t.Context(), c, "a", commandMessage, command, &Reply{}); err != nil {
 		t.Fatal(err)
 	}
 

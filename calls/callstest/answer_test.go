@@ -72,6 +72,31 @@ func TestAnsweredAfterReconnecting(t *testing.T) {
 	m.wasSent(twice.callee, calls.Invited, 1)
 }
 
+// TestLateCommand shows that a client that has reconnected gets the events of its call on its new socket,
+// even if a command from its former socket arrives later, at any node.
+func TestLateCommand(t *testing.T) {
+	m, second := twoNodes(t)
+	here, elsewhere := m.talk("ada", "bob"), m.talk("cleo", "dan")
+	for _, tt := range []struct {
+		client *member
+		from   *calls.Calls
+	}{
+		{here.callee, m.calls},
+		{elsewhere.callee, second},
+	} {
+		late := tt.client.Client
+		tt.client.reconnect(m.calls, "node")
+		hold := calls.Command{Op: calls.Hold, Leg: tt.client.leg, Node: "node"}
+		if _, err := tt.from.Do(t.Context(), late, hold); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range []pair{here, elsewhere} {
+		p.caller.do(calls.Command{Op: calls.Hangup})
+		m.wasSent(p.callee, calls.HungUp, 1)
+	}
+}
+
 // TestReconnectTwice shows that a client that reconnects twice while its call is busy gets the events of
 // the call on its last socket.
 func TestReconnectTwice(t *testing.T) {
