@@ -27,6 +27,7 @@ type clientTx struct {
 	bytes   []byte
 	flow    flow
 	handle  func(*sip.Response) // called with nil if no response arrives in time
+	slow    func() bool         // see trySlow; nil for most requests
 
 	mu          sync.Mutex
 	timer       *time.Timer
@@ -35,34 +36,35 @@ type clientTx struct {
 	limit       time.Duration
 	provisional bool
 	final       bool
+	left        bool // the INVITE was sent to another address, too
 }
 
 // request sends a request. It calls handle with each response, or with nil if no response arrives
 // within limit.
 func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle func(*sip.Response)) *clientTx {
-	t := &clientTx{
-		server:  s,
-		request: r,
-		bytes:   []byte(r.String()),
-		flow:    f,
-		handle:  handle,
-		pause:   timerT1,
-		since:   time.Now(),
-		limit:   limit,
-	}
+	t := &clientTx{server: s, request: r, flow: f, limit: limit, handle: handle}
+	t.begin()
+	return t
+}
+
+// begin sends the request.
+func (t *clientTx) begin() {
+	t.bytes = []byte(t.request.String())
+	t.pause = timerT1
+	t.since = time.Now()
+	s := t.server
 	t.mu.Lock() // until the timer exists, because Close stops it
 	defer t.mu.Unlock()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return t
+		return
 	}
-	s.sent[sentKeyOf(r)] = t
+	s.sent[sentKeyOf(t.request)] = t
 	s.mu.Unlock()
 
-	f.write(t.bytes)
+	t.flow.write(t.bytes)
 	t.timer = s.after(t.pause, t.tick)
-	return t
 }
 
 // tick repeats the request or ends the transaction.
@@ -83,15 +85,35 @@ func (t *clientTx) tick() {
 	defer t.mu.Unlock()
 
 	isHeard := t.provisional && t.request.IsInvite()
-	if t.flow.udp != nil && !isHeard {
+	isSlow := t.slow != nil && !isHeard && elapsed >= slowAfter
+	switch {
+	case isSlow:
+		go t.trySlow(t.slow)
+		t.slow = nil
+	case t.flow.udp != nil && !isHeard && !t.left:
 		t.flow.write(t.bytes)
 	}
 	t.pause *= 2
 	if !t.request.IsInvite() {
 		t.pause = min(t.pause, timerT2)
 	}
-	t.pause = max(min(t.pause, t.lasts()-elapsed), time.Millisecond) // a pause of 0 could not grow
+	left := t.lasts() - elapsed
+	if t.slow != nil && elapsed < slowAfter {
+		left = slowAfter - elapsed
+	}
+	t.pause = max(min(t.pause, left), time.Millisecond) // a pause of 0 could not grow
 	t.timer = t.server.after(t.pause, t.tick)
+}
+
+// trySlow calls slow, because no response has arrived within slowAfter. If slow returns true, the request
+// is no longer repeated, because it was sent to another address. Late responses are still handled.
+func (t *clientTx) trySlow(slow func() bool) {
+	defer t.server.recoverPanic()
+	if slow() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.left = true
+	}
 }
 
 // lasts returns how long the transaction waits for a final response. While a phone rings, it waits longer

@@ -47,17 +47,21 @@ type dialog struct {
 	checked   time.Time
 	over      bool
 
-	requests   *rate.Limiter    // limits the phone's requests; fixed
-	updates    *rate.Limiter    // limits re-INVITEs, UPDATEs and REFERs; fixed
-	invite     *sip.Request     // the INVITE that began the dialog, or its latest repetition
-	received   *serverTx        // the transaction of invite, if the phone sent it
-	sent       time.Time        // when we sent the INVITE
-	heard      bool             // the phone has responded to our INVITE
-	reason     sip.Header       // the reason in a CANCEL that is held until the phone's first response
-	gateway    *fabric.Gateway  // the gateway of the call, or nil; fixed once flow is set
-	identity   []sip.Header     // headers about the caller in the INVITE to the gateway
-	authorized bool             // the INVITE to the gateway had credentials
-	tried      []netip.AddrPort // the gateway's addresses that were tried; only handlers of its answers use it
+	requests   *rate.Limiter   // limits the phone's requests; fixed
+	updates    *rate.Limiter   // limits re-INVITEs, UPDATEs and REFERs; fixed
+	invite     *sip.Request    // the INVITE that began the dialog, or its latest repetition
+	received   *serverTx       // the transaction of invite, if the phone sent it
+	sent       time.Time       // when we sent the INVITE
+	heard      bool            // the phone has responded to our INVITE
+	reason     sip.Header      // the reason in a CANCEL that is held until the phone's first response
+	gateway    *fabric.Gateway // the gateway of the call, or nil; fixed once flow is set
+	identity   []sip.Header    // headers about the caller in the INVITE to the gateway
+	authorized bool            // the INVITE to the gateway had credentials
+
+	// The attempts to call the gateway at its addresses.
+	trying sync.Mutex               // held while another address is chosen, before mu
+	tried  []netip.AddrPort         // the addresses that were tried; needs trying once an INVITE was sent
+	former map[*sip.Request]*dialog // the INVITEs to the addresses before the present one; see formerOf
 
 	reTx       *serverTx // the transaction of the phone's latest accepted re-INVITE
 	unanswered *serverTx // the INVITE whose late offer the phone has not answered yet, or nil

@@ -47,6 +47,20 @@ func (s *Server) TimeOutRequests() {
 	}
 }
 
+// SlowRequests makes the server act as if slowAfter had passed since it sent its requests.
+func (s *Server) SlowRequests() {
+	s.mu.Lock()
+	transactions := slices.Collect(maps.Values(s.sent))
+	s.mu.Unlock()
+	for _, t := range transactions {
+		t.stop()
+		t.mu.Lock()
+		t.since = t.since.Add(-slowAfter)
+		t.mu.Unlock()
+		t.tick()
+	}
+}
+
 // Unanswered returns the number of requests that wait for a final response.
 func (s *Server) Unanswered() (n int) {
 	s.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/emiago/sipgo/sip"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 )
 
@@ -114,14 +115,55 @@ func (s trunks) reach(
 	return other, errOther
 }
 
+// failover calls the gateway of a dialog at one address after the other.
+type failover struct{ *dialog }
+
+// tryOther repeats an INVITE to which a gateway has not responded soon at another address of the gateway.
+// It reports whether it repeated the INVITE.
+func (d failover) tryOther(invite *sip.Request) bool {
+	d.trying.Lock()
+	defer d.trying.Unlock()
+	d.mu.Lock()
+	isPresent := d.invite == invite
+	d.mu.Unlock()
+	return isPresent && d.failOver(nil)
+}
+
+// formerOf returns the dialog that handles the answers to an INVITE if the INVITE was repeated at another
+// address of the gateway. Otherwise, it returns nil. If the answer is not a refusal, tryOther then no longer
+// repeats the INVITE.
+func (d failover) formerOf(invite *sip.Request, answer *sip.Response) *dialog {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.invite == invite && answer != nil && answer.StatusCode < 300 {
+		d.heard = true
+	}
+	return d.former[invite]
+}
+
+// answeredLate handles a late answer to an INVITE that was repeated at another address of the gateway. A
+// provisional answer causes a CANCEL, and a 200 causes a BYE. Otherwise, the callee would get two calls.
+func (d failover) answeredLate(answer *sip.Response) {
+	d.noteAnswer(answer)
+	switch {
+	case answer == nil:
+	case answer.StatusCode < 200:
+		d.ringing(answer)
+	case answer.StatusCode < 300:
+		d.accept(answer)
+	}
+}
+
 // failOver repeats the INVITE at another address of the gateway if answer is a 503 or, because the
-// gateway has not answered, nil (RFC 3263, section 4.3). It reports whether it repeated the INVITE.
-func (d *dialog) failOver(answer *sip.Response) bool {
+// gateway has not answered, nil (RFC 3263, section 4.3). It reports whether it repeated the INVITE. The
+// caller holds trying.
+func (d failover) failOver(answer *sip.Response) bool {
 	if d.gateway == nil || !d.isRefused(answer) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
 	defer cancel()
+	before := len(d.tried)
 	f, err := trunks{d.server}.reachOther(ctx, *d.gateway, netip.AddrPort{}, &d.tried)
 	if err != nil {
 		if !errors.Is(err, errNoOther) {
@@ -133,9 +175,11 @@ func (d *dialog) failOver(answer *sip.Response) bool {
 
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.over || d.confirmed {
+	if !d.refuses(answer) { // the gateway has just responded, and may still answer with 503
+		d.tried = d.tried[:before]
 		return false
 	}
+	d.leaveAddress(answer)
 	d.flow = f
 	d.authorized = false
 	d.heard = false // a CANCEL must wait for a response to the new INVITE
@@ -143,10 +187,30 @@ func (d *dialog) failOver(answer *sip.Response) bool {
 	return true
 }
 
+// leaveAddress makes another dialog handle late answers to the present INVITE. answer is as in failOver. The
+// caller holds mu.
+func (d failover) leaveAddress(answer *sip.Response) {
+	if answer == nil {
+		trunks{d.server}.noteSilent(d.gateway.ID, d.flow)
+	}
+	former := d.fork()
+	former.sent = d.sent
+	former.reason = reasonOf(calls.OriginatorCancel)
+	if d.former == nil {
+		d.former = make(map[*sip.Request]*dialog)
+	}
+	d.former[d.invite] = former
+}
+
 // isRefused reports whether an answer means that the gateway cannot take the call at this address.
-func (d *dialog) isRefused(answer *sip.Response) bool {
+func (d failover) isRefused(answer *sip.Response) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.refuses(answer)
+}
+
+// refuses implements isRefused. The caller holds mu.
+func (d failover) refuses(answer *sip.Response) bool {
 	if d.over || d.confirmed {
 		return false
 	}

@@ -71,6 +71,60 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// TestSlowAddress shows that a call goes to the next address of a gateway if an address does not respond
+// soon. If it responds later, it must not take the call, too. The next call tries it again.
+func TestSlowAddress(t *testing.T) {
+	for name, responds := range map[string]func(p *phone, invite message){
+		"ringing": func(p *phone, invite message) {
+			p.reply(invite, "180 Ringing", "")
+			p.reply(p.expect("CANCEL"), "200 OK", "")
+			p.reply(invite, "487 Request Terminated", "")
+			p.expect("ACK")
+		},
+		"answer": func(p *phone, invite message) {
+			p.respond(invite, "200 OK", p.offer("sendrecv"))
+			p.expect("ACK")
+			p.respond(p.expect("BYE"), "200 OK", "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			first, second := w.carriers(map[string]json.RawMessage{})
+			alice := w.newPhone("alice")
+			alice.dial("+4930123456")
+			one := first.expect("INVITE")
+			w.server.SlowRequests()
+			two := second.expect("INVITE")
+			responds(first, one)
+
+			second.respond(two, "200 OK", second.offer("sendrecv"))
+			second.expect("ACK")
+			answered := alice.expect("200")
+			alice.acks(answered, alice.seq)
+			alice.hangsUp(answered)
+			second.respond(second.expect("BYE"), "200 OK", "")
+			w.isOver()
+			alice.dial("+4930123456")
+			first.expect("INVITE")
+		})
+	}
+}
+
+// TestSlowGateway shows that a gateway that has no other address may respond later.
+func TestSlowGateway(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(map[string]json.RawMessage{"uri": quoted("trunk@isp.example")})
+	w.names.serve(t, carrier.at())
+	w.permit(fabric.OutboundOn, "+49")
+	alice := w.newPhone("alice")
+	alice.dial("+4930123456")
+	invite := carrier.expect("INVITE")
+	w.server.SlowRequests()
+	carrier.respond(invite, "200 OK", carrier.offer("sendrecv"))
+	carrier.expect("ACK")
+	alice.expect("200")
+}
+
 // TestSilentAddress shows that an address of a gateway that does not answer is tried after the
 // others until it answers again. This applies even if the caller gave up before the server noticed
 // the silence.

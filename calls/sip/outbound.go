@@ -104,7 +104,18 @@ func (d *dialog) sendInvite(more sip.Header) {
 	d.invite = r
 	s.counters.outbound.Add(1)
 	d.sent = time.Now()
-	s.request(r, d.flow, answerWithin, d.answered)
+
+	t := &clientTx{
+		server:  s,
+		request: r,
+		flow:    d.flow,
+		limit:   answerWithin,
+		handle:  func(answer *sip.Response) { d.answered(r, answer) },
+	}
+	if d.gateway != nil && len(d.tried) < maxTargets {
+		t.slow = func() bool { return failover{d}.tryOther(r) }
+	}
+	t.begin()
 }
 
 // offer returns our description for an INVITE. It was made for the first address of a gateway. At
@@ -117,11 +128,20 @@ func (d *dialog) offer() string {
 	return sdp.Readdress(d.sdp, d.server.c.AddressFor(first), d.server.c.AddressFor(at))
 }
 
-// answered handles the phone's response to the INVITE. r is nil if no response arrived in time.
-func (d *dialog) answered(r *sip.Response) {
+// answered handles the phone's response to an INVITE. r is nil if no response arrived in time.
+func (d *dialog) answered(invite *sip.Request, r *sip.Response) {
+	if r == nil || r.StatusCode >= 300 {
+		d.trying.Lock()
+		defer d.trying.Unlock()
+	}
+	if former := (failover{d}).formerOf(invite, r); former != nil {
+		failover{former}.answeredLate(r)
+		return
+	}
+
 	d.noteAnswer(r)
 	switch {
-	case d.failOver(r):
+	case failover{d}.failOver(r):
 	case r == nil:
 		if d.finish() {
 			d.hangUp(calls.Fail, calls.UserNotRegistered)

@@ -18,6 +18,12 @@ const (
 	// answerWithin is how long an INVITE or a REGISTER waits for the first response. Callers do not wait
 	// longer.
 	answerWithin = timerEnd / 2
+
+	// slowAfter is how long an INVITE waits for the first response of a gateway before it is sent to another
+	// address of the gateway. A gateway that works sends the response 100 within 200 ms (RFC 3261, section
+	// 17.2.1). Until slowAfter, the INVITE is sent four times over UDP. Most SIP proxies wait between 2 and
+	// 5 seconds if they have another address.
+	slowAfter = 5 * time.Second
 )
 
 // A serverKey identifies a request and its repeats (RFC 3261, section 17.2.3). It includes the
