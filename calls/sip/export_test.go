@@ -47,6 +47,9 @@ func (s *Server) TimeOutRequests() {
 	}
 }
 
+// SavePings saves the addresses to ping.
+func (s *Server) SavePings(ctx context.Context) error { return pinger{s}.save(ctx) }
+
 // SlowRequests makes the server act as if slowAfter had passed since it sent its requests.
 func (s *Server) SlowRequests() {
 	s.mu.Lock()

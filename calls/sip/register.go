@@ -231,20 +231,11 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 	}
 	if f.udp != nil && longest > 0 {
 		until := time.Now().Add(longest)
-		s.keepOpen(f.remote, until)
-		s.keepOpen(f.sender(), until) // marks the phone as registered
+		pinger{s}.keepOpen(f.remote, until)
+		pinger{s}.keepOpen(f.sender(), until) // marks the phone as registered
 	}
 	if f.tcp != nil && longest > 0 {
 		allDialogs{s}.reconnect(c, f, contacts, former)
 	}
 	return response(r, 200, "OK", nil, reg.headers(c.ID)...)
-}
-
-// keepOpen makes the server ping an address until the given time.
-func (s *Server) keepOpen(a netip.AddrPort, until time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.pinged[a]; known || len(s.pinged) < maxPinged {
-		s.pinged[a] = until
-	}
 }

@@ -34,10 +34,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
-	"maps"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,8 +107,9 @@ type Server struct {
 	registrations map[string]*enrollment // enrollments by the id of the gateway
 	leaving       bool                   // Unregister was called
 
-	pinged map[netip.AddrPort]time.Time // phones registered over UDP, and until when to ping them
-	closed bool
+	pinged  map[netip.AddrPort]time.Time // phones registered over UDP, and until when to ping them
+	unsaved bool                         // pinged has changed since it was saved
+	closed  bool
 }
 
 // The limits of a server.
@@ -123,7 +122,6 @@ const (
 	maxUnprovenEach = 64     // TCP connections without authentication, from one network
 	maxGuests       = 1_000  // TCP connections kept for calls without authentication
 	maxGuestsEach   = 64     // TCP connections kept for calls without authentication, from one network
-	maxPinged       = 50_000 // UDP addresses to ping
 )
 
 // New returns a Server that uses the sockets in c. UDP and TCP must have the same port.
@@ -181,10 +179,6 @@ func (s *Server) Secure(c *tls.Config) { s.c.TLS = tls.NewListener(s.c.TLS, c) }
 // Carry sets the calls that phones take part in. Call it before Run.
 func (s *Server) Carry(c *calls.Calls) { s.calls = c }
 
-// pingEvery is the interval between the packets that keep NAT mappings alive. Some NATs drop a
-// mapping after 30 seconds (RFC 4787, section 4.3).
-const pingEvery = 20 * time.Second
-
 // Run serves until ctx ends, and then closes the sockets.
 func (s *Server) Run(ctx context.Context) {
 	var work sync.WaitGroup
@@ -196,6 +190,7 @@ func (s *Server) Run(ctx context.Context) {
 		work.Go(func() { listener{s}.accept(s.c.TLS) })
 	}
 	work.Go(func() { registrar{s}.runGateways(ctx) })
+	work.Go(func() { pinger{s}.keepSaved(ctx) })
 
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
@@ -203,7 +198,7 @@ func (s *Server) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case now := <-tick.C:
-			listener{s}.ping(now)
+			pinger{s}.ping(now)
 			allDialogs{s}.check(now)
 			s.nonces.sweep(now)
 			s.blocked.sweep(now)
@@ -245,20 +240,6 @@ func (s *Server) Close() error {
 		t.stop()
 	}
 	return nil
-}
-
-// ping sends a packet to each phone that is registered here over UDP, to keep the phone's NAT
-// mapping alive (RFC 5626, section 4.4.1). It deletes expired addresses. It does not hold mu while it
-// sends, because all other messages would have to wait.
-func (s listener) ping(now time.Time) {
-	s.mu.Lock()
-	maps.DeleteFunc(s.pinged, func(_ netip.AddrPort, until time.Time) bool { return now.After(until) })
-	phones := slices.Collect(maps.Keys(s.pinged))
-	s.mu.Unlock()
-	for _, a := range phones {
-		// If this fails, the phone registers again later.
-		_, _ = s.c.UDP.WriteToUDPAddrPort([]byte("\r\n\r\n"), a)
-	}
 }
 
 // counters holds the counts behind [Stats].
