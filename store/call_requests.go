@@ -53,8 +53,9 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 }
 
 // TakeRequests returns the marked calls of a node, and deletes their marks, except for marks of
-// calls that should end. Marks of other kinds that are set in the meantime remain. If it cannot delete
-// all of these marks, it returns the calls together with the error.
+// calls that should end. Marks of other kinds that are set in the meantime remain. A mute is also written
+// to the controls, because the node may die before it does so. If TakeRequests cannot delete all of these
+// marks, it returns the calls together with the error.
 func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
 	requests, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
 		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
@@ -75,10 +76,29 @@ func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request,
 			if err != nil {
 				return fmt.Errorf("deleting the requests for a call: %w", err)
 			}
+			if err := keepMute(ctx, t, r, node); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 	return requests, err
+}
+
+// keepMute writes the mute of a member to the controls of the call, for a node that takes the call over. It
+// leaves out an unmute, because a member that muted itself stays muted.
+func keepMute(ctx context.Context, t tx, r calls.Request, node string) error {
+	if !r.Mute {
+		return nil
+	}
+	_, err := t.Exec(ctx, `UPDATE calls
+		SET caller_controls = caller_controls | $3, callee_controls = callee_controls | $3
+		WHERE project_id = $1 AND call_id = $2 AND node = $4 AND room_session <> ''`,
+		r.ProjectID, r.CallID, int64(calls.AudioMuted), node)
+	if err != nil {
+		return fmt.Errorf("writing a mute: %w", err)
+	}
+	return nil
 }
 
 // askedOnce returns the bits of the requests in r that are carried out only once.

@@ -91,7 +91,7 @@ func wantRequests(t *testing.T, s *Store, node string, want ...calls.Request) {
 }
 
 // askMutes shows that only members of rooms can be muted, and that the last of several requests
-// counts.
+// counts. A node that takes the call over learns of a mute that the former node has read.
 func askMutes(t *testing.T, s *Store, outside calls.Record) {
 	t.Helper()
 	if err := s.AskMute(t.Context(), "p", outside.ID, true); !errors.Is(err, problem.NotFound) {
@@ -110,4 +110,16 @@ func askMutes(t *testing.T, s *Store, outside calls.Record) {
 
 	wantRequests(t, s, "room", calls.Request{ProjectID: "p", CallID: member.ID, Unmute: true})
 	wantRequests(t, s, "room") // nothing a second time
+
+	if err := s.AskMute(t.Context(), "p", member.ID, true); err != nil {
+		t.Fatal(err)
+	}
+	wantRequests(t, s, "room", calls.Request{ProjectID: "p", CallID: member.ID, Mute: true})
+	taken, err := s.FindCall(t.Context(), "p", member.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if taken.CallerControls != calls.AudioMuted {
+		t.Errorf("the member has the controls %b, want %b", taken.CallerControls, calls.AudioMuted)
+	}
 }
