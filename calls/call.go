@@ -161,9 +161,13 @@ func (k *call) save() error {
 	if k.state == Completed && k.calls.ends.isFailing() {
 		return errEndsWait
 	}
+	save := func(ctx context.Context) error { return callEnd{k.record, &k.late}.save(ctx, k.calls.store) }
+	if k.state == InCall { // an answer can be written later
+		return k.calls.slowness.first(save)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	return callEnd{k.record, &k.late}.save(ctx, k.calls.store)
+	return save(ctx)
 }
 
 // end ends the call for all legs.

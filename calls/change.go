@@ -89,9 +89,7 @@ func (k writer) write(c change) {
 		k.late = append(k.late, c)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
-	err := c.write(ctx, c.record)
+	err := k.calls.slowness.first(func(ctx context.Context) error { return c.write(ctx, c.record) })
 	switch {
 	case err == nil:
 		return
@@ -147,7 +145,7 @@ const slowPause = time.Minute
 // errSlow is the error for a change that is not written, because the database was too slow recently.
 var errSlow = errors.New("the database was too slow to write an earlier change")
 
-// slowness remembers when the database was last too slow to write changes of a call or room session later.
+// slowness remembers when the database was last too slow to write changes of a call or room session.
 // Otherwise, a room and its members would make the mailbox wait again and again. It is safe for concurrent
 // use.
 type slowness struct {
@@ -155,12 +153,22 @@ type slowness struct {
 	until time.Time // changes are not written before
 }
 
-// try calls write, whose time it limits to saveTimeout. write returns how many changes it wrote. If an
-// attempt has timed out less than slowPause ago and wrote no change, try returns errSlow instead.
+// try is like attempt. If an attempt has timed out less than slowPause ago and wrote no change, try returns
+// errSlow instead.
 func (s *slowness) try(write func(context.Context) (int, error)) error {
 	if s.isRecent() {
 		return errSlow
 	}
+	return s.attempt(write)
+}
+
+// first is like attempt, for the first attempt to write one change.
+func (s *slowness) first(write func(context.Context) error) error {
+	return s.attempt(func(ctx context.Context) (int, error) { return 0, write(ctx) })
+}
+
+// attempt calls write, whose time it limits to saveTimeout. write returns how many changes it wrote.
+func (s *slowness) attempt(write func(context.Context) (int, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	written, err := write(ctx)

@@ -69,6 +69,30 @@ func TestHangingStore(t *testing.T) {
 	})
 }
 
+// TestSlowAtFirst shows that the database counts as too slow once the first attempt to write a change has
+// timed out. Otherwise, the mailbox would wait for the second attempt, too.
+func TestSlowAtFirst(t *testing.T) {
+	for name, write := range map[string]func(k *call){
+		"answer": func(k *call) { k.setState(InCall) },
+		"change": func(k *call) { writer{k}.write(writer{k}.answer()) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			rows := &hangingStore{written: make(chan string)}
+			c := New(Config{Node: "node", Store: rows, Log: slog.New(slog.DiscardHandler)})
+			k := newBareCall(c, "1")
+			k.recordings.init(c, k, Recorded{CallID: "1"})
+			k.post(func() {
+				write(k)
+				if !c.slowness.isRecent() {
+					t.Errorf("%s: the database does not count as too slow", name)
+				}
+				rows.repaired = true
+			})
+			<-rows.written
+		})
+	}
+}
+
 // A countingStore counts the queries for calls.
 type countingStore struct {
 	Store

@@ -41,9 +41,7 @@ func (r *room) saveAgain() error {
 
 // trySave is like write, and limits the time to saveTimeout.
 func (r *room) trySave() error {
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
-	return r.write(ctx)
+	return r.calls.slowness.first(r.write)
 }
 
 // write writes the session, unless it has ended or another node has taken it over.
