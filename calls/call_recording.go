@@ -127,9 +127,9 @@ func (k *call) saveRecorded(listening bool) error {
 		return nil
 	}
 
-	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-	defer cancel()
-	err := k.calls.store.SaveRecorded(ctx, k.record) // SaveCall would repeat the webhook event
+	err := k.calls.slowness.write(k.unnoted, func(ctx context.Context) error {
+		return k.calls.store.SaveRecorded(ctx, k.record) // SaveCall would repeat the webhook event
+	})
 	k.unnoted = err != nil
 	return err
 }

@@ -167,6 +167,14 @@ func (s *slowness) first(write func(context.Context) error) error {
 	return s.attempt(func(ctx context.Context) (int, error) { return 0, write(ctx) })
 }
 
+// write is like first or, if an earlier attempt to write the change has failed, like try.
+func (s *slowness) write(isLate bool, write func(context.Context) error) error {
+	if isLate && s.isRecent() {
+		return errSlow
+	}
+	return s.first(write)
+}
+
 // attempt calls write, whose time it limits to saveTimeout. write returns how many changes it wrote.
 func (s *slowness) attempt(write func(context.Context) (int, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)

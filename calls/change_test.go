@@ -28,6 +28,8 @@ func (s *hangingStore) SaveCall(ctx context.Context, r Record) error {
 	return nil
 }
 
+func (s *hangingStore) SaveRecorded(ctx context.Context, r Record) error { return s.SaveCall(ctx, r) }
+
 func (s *hangingStore) FindCall(context.Context, string, string) (Record, error) {
 	return Record{Node: "node"}, nil
 }
@@ -133,6 +135,23 @@ func TestNoQueryWhileSlow(t *testing.T) {
 	if rows.queries != 0 || rooms.queries != 0 {
 		t.Errorf("%d calls and %d room sessions were queried, want none", rows.queries, rooms.queries)
 	}
+}
+
+// TestRecordedWhileSlow shows that the mailbox of a call does not wait again and again for a database that
+// is too slow to write that the call is being recorded.
+func TestRecordedWhileSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := &hangingStore{}
+		k := newBareCall(New(Config{Store: rows}), "1")
+		for _, want := range []error{context.DeadlineExceeded, errSlow, errSlow} {
+			if err := k.saveRecorded(true); !errors.Is(err, want) {
+				t.Errorf("saveRecorded = %v, want %v", err, want)
+			}
+		}
+		if rows.asked != 1 {
+			t.Errorf("the call waited for %d attempts, want 1", rows.asked)
+		}
+	})
 }
 
 // TestSlowChanges shows that a database is not too slow for other calls if it writes some changes of a call

@@ -51,7 +51,7 @@ func (r *room) saveRecorded(listening bool) error {
 		return nil
 	}
 	r.session.Recorded = listening
-	err := r.trySave()
+	err := r.calls.slowness.write(r.unnoted, r.write)
 	r.unnoted = err != nil
 	return err
 }
