@@ -33,9 +33,12 @@ type target struct {
 
 // The limits of routes.
 const (
-	maxRoutes   = 10 // routes of a call, so that circular forwards end
-	maxRinging  = 40 // clients that ring at the same time
-	resolveTime = 3 * time.Second
+	maxRoutes  = 10 // routes of a call, so that circular forwards end
+	maxRinging = 40 // clients that ring at the same time
+
+	// resolveTime limits all look-ups of gateways for one call together. An Invite from a browser may take 5
+	// seconds, and asking the nodes of phones may take 3 times pingFor.
+	resolveTime = 2500 * time.Millisecond
 )
 
 // The reasons why a call is not forwarded.
@@ -102,6 +105,8 @@ type planner struct {
 	calls   *Calls
 	project string
 	planned int
+
+	resolveBy time.Time // when the time for look-ups of gateways ends; zero before the first one
 }
 
 // plan returns the route of a call to a party. by is the account that pays if the call leaves
@@ -318,7 +323,10 @@ func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
 		number = to.Address
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	if p.resolveBy.IsZero() {
+		p.resolveBy = time.Now().Add(resolveTime)
+	}
+	ctx, cancel := context.WithDeadline(ctx, p.resolveBy)
 	defer cancel()
 	phone, err := p.calls.trunk(ctx, g, number)
 	if err != nil {

@@ -1,6 +1,7 @@
 package sip_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -295,6 +296,27 @@ func TestRingGroup(t *testing.T) {
 		want.Gateway = ""
 		want.Payer = ""
 	})
+}
+
+// TestSlowLookUps shows that all look-ups of gateways for a call share one time limit, so that the other
+// members of a ring group still ring.
+func TestSlowLookUps(t *testing.T) {
+	limits := make(chan time.Time, 10)
+	w := newWorld(t, func(c *calls.Config) {
+		c.Trunk = func(ctx context.Context, _ fabric.Gateway, _ string) (calls.Phone, error) {
+			limit, _ := ctx.Deadline()
+			limits <- limit
+			return calls.Phone{}, context.DeadlineExceeded
+		}
+	})
+	w.newCarrier(nil)
+	w.permit(fabric.OutboundOn, "+49")
+	w.group("", "", "+4930123456", "+4930123457", "/private/bob")
+	w.registered("bob")
+	w.newPhone("alice").calling("sales")
+	if first, second := <-limits, <-limits; second != first {
+		t.Errorf("the time for the second look-up ends at %v, want %v", second, first)
+	}
 }
 
 // TestRingGroupRefuses shows the causes with which calls to a group end if nobody answers. Numbers
