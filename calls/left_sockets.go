@@ -32,10 +32,17 @@ type successor struct {
 	since  time.Time
 }
 
-// add records that a client has left a socket.
-func (s *leftSockets) add(from Socket, to Client) {
+// add records that a client has left a socket. If the client had left it before, but has not left the socket
+// that it got then, add returns the latter. The client does not know that socket, because the response with
+// its name was lost.
+func (s *leftSockets) add(from Socket, to Client) (unknown Socket, wasLeft bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	unknown, wasLeft = s.next(from, to.holder())
+	if wasLeft {
+		_, isKnown := s.next(unknown, to.holder())
+		wasLeft = !isKnown
+	}
 	now := time.Now()
 	if s.newer == nil || now.Sub(s.began) >= leftFor || len(s.newer) >= maxLeft/2 {
 		s.former = s.newer
@@ -43,6 +50,7 @@ func (s *leftSockets) add(from Socket, to Client) {
 		s.began = now
 	}
 	s.newer[leftSocket{from.ID, to.holder()}] = successor{to.Socket, now}
+	return unknown, wasLeft
 }
 
 // use stores the socket of a command in a leg, unless the client has left the socket. If the client leaves
@@ -75,16 +83,25 @@ func (s *leftSockets) find(client Client) Socket {
 
 // present implements find. s.mu must be held.
 func (s *leftSockets) present(client Client) Socket {
-	now := client.Socket
+	socket := client.Socket
 	for {
-		key := leftSocket{now.ID, client.holder()}
-		next, ok := s.newer[key]
+		next, ok := s.next(socket, client.holder())
 		if !ok {
-			next, ok = s.former[key]
+			return socket
 		}
-		if !ok || time.Since(next.since) >= leftFor {
-			return now
-		}
-		now = next.socket
+		socket = next
 	}
+}
+
+// next returns the socket for which a client has left another one. s.mu must be held.
+func (s *leftSockets) next(left Socket, holder string) (next Socket, ok bool) {
+	key := leftSocket{left.ID, holder}
+	found, ok := s.newer[key]
+	if !ok {
+		found, ok = s.former[key]
+	}
+	if !ok || time.Since(found.since) >= leftFor {
+		return Socket{}, false
+	}
+	return found.socket, true
 }

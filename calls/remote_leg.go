@@ -155,10 +155,13 @@ const inviteAgainAfter = 2 * time.Second
 // if its leg continues to ring, because the invitation may have been lost with the old socket.
 func (c *Calls) movedHere(from Socket, to Client) {
 	isNew := from.ID != to.Socket.ID
+	var moved []*leg
 	if isNew {
-		c.left.add(from, to)
+		if unknown, ok := c.left.add(from, to); ok {
+			moved = legsOf(c, unknown, to.holder())
+		}
 	}
-	for _, l := range legsOf(c, from, to.holder()) {
+	for _, l := range append(moved, legsOf(c, from, to.holder())...) {
 		to := c.left.assign(to, l)
 		l.call.post(func() {
 			l.rebind(to)

@@ -114,6 +114,19 @@ func TestReconnectTwice(t *testing.T) {
 	m.wasSent(p.callee, calls.Joined, 1)
 }
 
+// TestReconnectAgain shows that a client that reconnects twice gets the events of its call on its last
+// socket, even if it does not know its second socket, because the response with its name was lost.
+func TestReconnectAgain(t *testing.T) {
+	m := newMeeting(t)
+	p := m.talk("ada", "bob")
+	known := p.callee.Socket
+	p.callee.reconnect(m.calls, "node")
+	p.callee.Socket = known
+	p.callee.reconnect(m.calls, "node")
+	p.caller.do(calls.Command{Op: calls.Hangup})
+	m.wasSent(p.callee, calls.HungUp, 1)
+}
+
 // An offeringEngine calls offering before it offers media to a client that will ring.
 type offeringEngine struct {
 	calls.Engine
