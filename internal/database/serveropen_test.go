@@ -207,7 +207,8 @@ func wantRefused(t *testing.T, c Config, want string) {
 }
 
 // TestServerURLs shows that if a URL names several hosts, hosts that do not answer are skipped.
-// Tables are created in the schema that the URL's search_path names.
+// Tables are created in the schema that the URL's search_path names. Without an sslmode, a server
+// that has no certificate is used without TLS.
 func TestServerURLs(t *testing.T) {
 	skipping := func(u *url.URL) { u.Host = "127.0.0.1:1," + u.Host }
 	openAt(t, with(t, servers.Postgres(t), skipping), 1)
