@@ -9,10 +9,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// byTurns measures two binaries alternately, so that other load on the machine affects both. It
+// compareBinaries measures two binaries alternately, so that other load on the machine affects both. It
 // prints the medians. It also prints the median, the minimum and the maximum of the ratios of the
 // pairs (this binary's time divided by the other's).
-func byTurns(p *harness.Program, s settings, pinned bool, out io.Writer) {
+func compareBinaries(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	other, ours := newWorld(p, pinned, s.compare), newWorld(p, pinned, "")
 	theirs, mine := other.operations(p), ours.operations(p)
 	if slices.ContainsFunc(soundNames, s.only.MatchString) {

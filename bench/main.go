@@ -1,9 +1,10 @@
 // Command bench measures the cost of every operation of selvage: the server's CPU time per
-// operation, the rate, and the latency. It also prints the ratio of each CPU time to that of a bare
-// net/http server, the floor. The ratios are insensitive to noise and comparable between machines.
+// operation, the rate, and the latency. It also prints the ratio of each CPU time to the CPU time
+// of a bare net/http server, the floor. These ratios depend little on the load and the speed of the
+// machine.
 //
-// It builds the binary, pins the server to one core and itself to another, checks every response,
-// and repeats each measurement. It alternates these measurements with measurements of the floor.
+// It builds the binary, pins the server to one core and itself to another, and checks every
+// response. It repeats each measurement, and measures the floor in between.
 package main
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The server and the load run on these cores. Both have a GOMAXPROCS of 2, so that a blocking write
-// to disk does not delay everything else.
+// The server and the load each run on one of these cores. Both have a GOMAXPROCS of 2, so that a
+// blocking write to disk does not delay everything else.
 const (
 	serverCore = "0"
 	loadCore   = "1"
@@ -37,24 +38,24 @@ type settings struct {
 	json   string
 	// profiles is a directory for a CPU profile of each operation. "" means no profiles.
 	profiles string
-	// compare is another binary to compare with. Measurements of each operation alternate between
-	// it and this version. "" means no other binary.
+	// compare is another binary. Measurements of each operation alternate between this version and
+	// the other binary. "" means no comparison.
 	compare string
 }
 
 func main() {
-	floor := flag.Bool("floor", false, "serve the bare handler (used by the benchmark itself)")
+	floor := flag.Bool("floor", false, "only serve the bare handler (used by the benchmark itself)")
 	length := flag.Duration("length", 3*time.Second, "how long each measurement takes")
 	repeat := flag.Int("repeat", 3, "how many times each measurement is repeated; the median is reported")
 	only := flag.String("only", "", "measure only operations whose name matches this pattern")
 	json := flag.String("json", "bin/bench.json", "file for the figures")
 	profiles := flag.String("profiles", "", "directory for a CPU profile of each operation")
 	compare := flag.String("compare", "",
-		"measure only this comparison: alternate between that `binary` and this version, and print the ratios")
+		"only compare another `binary` with this version: measure them alternately, and print the ratios")
 	peers := flag.Bool("peers", false,
-		"compare with other OpenID providers, measured alternately; make bench-peers installs them")
+		"only compare with other OpenID providers, measured alternately; make bench-peers installs them")
 	scale := flag.Bool("scale", false,
-		"measure what operations cost on PostgreSQL and Redis, and compute what large installations need")
+		"only measure the cost of operations on PostgreSQL and Redis, and compute what large installations need")
 	flag.Parse()
 	if *floor {
 		serveFloor()
@@ -79,7 +80,7 @@ func main() {
 		compare:  *compare,
 	}
 	if s.compare != "" {
-		byTurns(p, s, pinned, os.Stdout)
+		compareBinaries(p, s, pinned, os.Stdout)
 		return
 	}
 	if *scale {

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// These are the clients at the other providers; see bench/peers.
+// These are the clients that the other providers know; see bench/peers.
 const (
 	peerRedirect      = "http://localhost/callback"
 	peerNative        = "native"
@@ -30,20 +30,20 @@ type provider struct {
 	host    string
 	cookies string // Cookie header of a signed-in browser
 
-	// These are the paths of its endpoints.
+	// These are the paths of the endpoints.
 	authorize  string
 	token      string
 	introspect string
 	userinfo   string
 	jwks       string
 
-	// login is the path of the login page. It is "" if the provider shows none. form is the body
-	// that the page posts, up to the request ID at its end.
+	// login is the path of the login page. It is "" if the provider has none. form is the body that
+	// the login page posts, without the request ID at its end.
 	login, form string
 }
 
-// measured returns the operations that the provider can run, under the names that they have
-// for selvage. It signs in a browser for the operations that need a session.
+// measured returns the operations that the provider supports, under the names that the same
+// operations of selvage have. It signs in a browser for the operations that need a session.
 func (v provider) measured(p *harness.Program) []operation {
 	v.cookies = v.signIn(p)
 	service := func(id string) []byte {
@@ -68,8 +68,8 @@ func (v provider) measured(p *harness.Program) []operation {
 	}
 	refresh := func(int) task { return v.refreshChain(p) }
 
-	// withToken returns an operation with a new token for each measurement, because a store in memory
-	// may drop old tokens.
+	// withToken returns an operation that uses a new token in each measurement, because a provider
+	// that stores tokens in memory may drop old ones.
 	withToken := func(name string, ask func(token string) []byte, part string) operation {
 		return operation{
 			name:        name,
@@ -111,8 +111,8 @@ func (v provider) post(path, body string, headers ...string) []byte {
 	return postTo(v.host, path, form, body, headers...)
 }
 
-// signIn begins a flow for each client in a browser, and returns the browser's Cookie header. A
-// provider without a login page then considers the browser signed in.
+// signIn begins a flow for each client in a browser, and returns the browser's Cookie header. If a
+// provider has no login page, the browser is then signed in.
 func (v provider) signIn(p *harness.Program) string {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -167,7 +167,8 @@ func (f peerFlow) query() string {
 	}.Encode()
 }
 
-// codeFlow runs a complete authorization flow in the signed-in browser. secret is "" for a public client.
+// codeFlow runs a complete authorization flow in the signed-in browser. For a public client, secret
+// is "".
 func (v provider) codeFlow(c *wire, client, secret string) (t harness.Tokens, err error) {
 	f := newPeerFlow(client)
 	code, err := v.code(c, f)
@@ -183,8 +184,8 @@ func (v provider) codeFlow(c *wire, client, secret string) (t harness.Tokens, er
 	return v.redeem(c, body, client, secret)
 }
 
-// code follows the redirects of an authorization request up to the code. It signs in if it is
-// redirected to the login page.
+// code follows the redirects of an authorization request and returns the code. If a redirect leads
+// to the login page, it signs in.
 func (v provider) code(c *wire, f peerFlow) (string, error) {
 	next := v.get(v.authorize+"?"+f.query(), v.cookies)
 	for range 5 {
@@ -203,11 +204,11 @@ func (v provider) code(c *wire, f peerFlow) (string, error) {
 			next = v.post(v.login, v.form+q.Get("authRequestID"), v.cookies)
 		case strings.HasPrefix(redirect.String(), peerRedirect):
 			if q.Get("code") == "" || q.Get("state") != f.state {
-				return "", fmt.Errorf("the flow ended at %q", redirect)
+				return "", fmt.Errorf("the flow ended at %q, want a code and the same state", redirect)
 			}
 			return q.Get("code"), nil
 		case redirect.Path == "":
-			return "", fmt.Errorf("answer %d %.300s, want a redirect", a.status, a.body)
+			return "", fmt.Errorf("the provider returned %d %.300s, want a redirect", a.status, a.body)
 		default:
 			next = v.get(redirect.RequestURI(), v.cookies)
 		}
@@ -233,7 +234,7 @@ func (v provider) redeem(c *wire, body url.Values, client, secret string) (t har
 	return t, json.Unmarshal(a.body, &t)
 }
 
-// tokensOf returns the tokens of a separate flow.
+// tokensOf runs a code flow on its own connection and returns the tokens.
 func (v provider) tokensOf(client, secret string) (harness.Tokens, error) {
 	c, err := dial(v.host)
 	if err != nil {

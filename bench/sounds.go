@@ -12,11 +12,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// speechFile contains recorded speech: 8 kHz, 16 bits, one channel, with a header of 44 bytes.
+// speechFile is a WAV file with recorded speech: 8 kHz, 16 bits and one channel, after a header of
+// 44 bytes.
 const speechFile = "recordings/testdata/speech_s16_8k.wav"
 
-// speechOf returns a recording with the given length in seconds. It repeats the speech in
-// speechFile.
+// speechOf repeats the speech in speechFile until it lasts the given number of seconds. It returns
+// the result as a WAV file.
 func speechOf(p *harness.Program, seconds int) []byte {
 	file, err := os.ReadFile(speechFile)
 	if err != nil {
@@ -35,8 +36,9 @@ func speechOf(p *harness.Program, seconds int) []byte {
 	return b
 }
 
-// soundOperations returns the operations that need much computation: the MP3 of a ten-minute
-// recording, a piece from the middle of a ten-hour MP3, an outline and an upload.
+// soundOperations returns the operations that need much computation: getting the MP3 of a
+// ten-minute recording, 64 KiB from the middle of a ten-hour MP3 or an outline, and uploading a
+// recording.
 func (w *world) soundOperations(p *harness.Program) []operation {
 	at := strings.TrimPrefix(w.HTTP, "http://")
 	base := strings.TrimSuffix(w.media, ".wav")
@@ -74,11 +76,11 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 	}
 }
 
-// uploadGoal is the CPU time in milliseconds for ten minutes of speech, 9.6 MB, at 300 MB per second
-// of CPU time.
+// uploadGoal is the CPU time in milliseconds for ten minutes of speech. These are 9.6 MB, at 300 MB
+// per second of CPU time.
 const uploadGoal = 32
 
-// upload returns a task that uploads w.speech. Each upload ends with a different sample, because the
+// upload returns a task that uploads w.speech. The last sample differs each time, because the
 // server stores equal files only once.
 func (w *world) upload(int) task {
 	request := w.post(w.LaML("/Recordings"), "audio/wav", string(w.speech), basic(w.ID, w.Key))
@@ -96,8 +98,8 @@ const (
 	upload   = "upload of ten minutes"
 )
 
-// These are the lame commands that are measured: with the default quality, and with a faster one. Their
-// measurements have the same names.
+// These are the measured commands of lame, with the default quality and with a lower one that is
+// faster. They are also the names of the measurements.
 const (
 	lameDefault = "lame -b 32"
 	lameFast    = "lame -b 32 -q 7"
@@ -105,12 +107,12 @@ const (
 
 var soundNames = []string{mp3Whole, mp3Range, outline, upload}
 
-// addLame measures how lame encodes the same recording, if lame is installed and selected. It counts
-// only user time, because encoding does not include reading and writing files.
+// addLame measures how fast lame encodes the same recording, if lame is installed and selected. It
+// counts only user time, so that reading and writing files does not count.
 func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []string) {
 	lame, err := exec.LookPath("lame")
 	if err != nil || !s.only.MatchString("lame") {
-		p.Logf("lame is not measured")
+		p.Logf("lame is not measured, because it is not installed or not selected")
 		return
 	}
 

@@ -14,8 +14,8 @@ var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 
 // A placement runs a suite on a backend. Scripts run on every backend. The other suites run where
 // they can fail differently: attacks on each database, nodes on Redis and on a Redis Cluster, and
-// clients on two of the four backends if they depend on storage. Media, conformance and the
-// appearance of pages do not depend on the backend, so they run on one.
+// clients on two of the four backends. Media, conformance and the appearance of pages do not depend
+// on the backend, so each of them runs on one backend.
 type placement struct {
 	suite, backend string
 
@@ -23,28 +23,29 @@ type placement struct {
 	// longest parts start first, so that no core is idle at the end.
 	seconds int
 
-	// only is a regular expression of the tests to run; "" runs them all.
+	// only is a regular expression for the tests to run; "" runs them all.
 	only string
 
-	// skip is a regular expression of tests that run only on another backend; "" skips none.
+	// skip is a regular expression for tests that run only on another backend; "" skips none.
 	skip string
 }
 
-// sessionAttacks matches the attacks on data in the session store: live logins, requests, and
-// counts of guesses. All other attacks have the same results on Redis as on PostgreSQL.
+// sessionAttacks matches the attacks on data in the session store: current logins, authorization
+// requests, and counts of guesses. All other attacks have the same results on Redis as on
+// PostgreSQL.
 const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 
-// measured matches the attacks that compare times or measure the cost of requests. They form a
-// separate suite, times. Its parts run one at a time after all other parts have ended.
+// measured matches the attacks that compare times or measure the cost of requests. They form the
+// separate suite times, whose parts run one at a time after all other parts have ended.
 const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyPasswords|` +
 	`K08KeyTiming|I17HostileRequests)$`
 
-// inFirefox matches the test of clients that uses a Firefox in its own network. It forms the suite
-// firefox.
+// inFirefox matches the test of the suite clients that uses a Firefox in its own network. This test
+// is the suite firefox.
 const inFirefox = `^TestFirefoxCalls$`
 
-// looks matches the tests of clients that do not depend on the backend. They check the appearance
-// of pages, how a browser plays media, and certificates.
+// looks matches the tests of the suite clients that do not depend on the backend. They check the
+// appearance of pages, the playback of media and certificates.
 const looks = `^Test(Screens.*|Keyboard|DashboardFits|MailsInChromium|WeightOfSignIn|RecordTone|Types|Package|` +
 	`ChromiumSeeksInTenHours|CallsByNetwork|ACME.*|(Chromium|Firefox|System|Sudo)Trust)$`
 
@@ -77,16 +78,16 @@ var placements = []placement{
 	{suite: "conformance", backend: "sqlite", seconds: 40},
 }
 
-// module begins the import paths of this module.
+// module is how the import paths of this module begin.
 const module = "github.com/selvage/selvage/"
 
-// filling matches tests that fill a database with rows to check which indexes queries use. It also
-// matches a test that repeatedly starts a process to kill it. `make check` skips them.
+// filling matches the slow tests that `make check` skips. They fill a database with rows to check
+// which indexes queries use, or repeatedly start a process and kill it.
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
-// computed matches tests that run without the race detector, although the other tests of their
-// packages, which are in computedIn, run with it. They compute for a long time in a single
-// goroutine: they decode and encode sound, check signatures, or migrate databases.
+// computed matches tests that run without the race detector, although the other tests in their
+// packages run with it. They compute for a long time in a single goroutine, for example to encode
+// sound, to check signatures or to migrate databases.
 const computed = `^Test(RenderCodecs|Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|` +
 	`RotationUnderLoad|RestoreOlderSchema)$`
 
@@ -95,27 +96,28 @@ var computedIn = []string{
 	module + "calls/record", module + "keys/keystest", module + "cmd/selvage/internal/backups",
 }
 
-// scripts matches the only test of the suite scripts that runs on backends other than SQLite.
+// scripts matches the test that the suite scripts runs on every backend. Its other tests run only
+// on SQLite.
 const scripts = `^TestScripts$`
 
 // unwatched lists packages that the race detector skips, because they only compute and would take
 // ten times as long: cryptography, Opus, and SQLite, which is translated from C. A package that
-// uses sync.Map or atomic values must not be listed here. The linker keeps one copy of generic
-// code. If that copy is not instrumented, the race detector misses the synchronization in it and
-// reports races elsewhere.
+// uses sync.Map or atomic values must not be listed here, because the linker keeps only one copy of
+// their generic code. If that copy is not instrumented, the race detector does not see its
+// synchronization and reports races in other packages.
 var unwatched = []string{
 	"modernc.org/...", "golang.org/x/crypto/...", "crypto/internal/fips140/...", "github.com/pion/opus/...",
 }
 
-// A part is a sequence of commands in a test run, with its requirements. Unless alone is set, it
-// runs at the same time as other parts.
+// A part is a sequence of commands in a test run. Unless alone is set, other parts run at the same
+// time.
 type part struct {
 	name    string
 	seconds int      // approximate time that the part takes; see [placement]
 	after   string   // part that must end before this one starts; may be ""
-	alone   bool     // whether it runs alone after all others have ended
+	alone   bool     // runs alone, after all others have ended
 	dir     string   // directory in which it runs; "" is the top of the repository
-	env     []string // variables in addition to the environment
+	env     []string // additional environment variables
 	steps   [][]string
 
 	// onRequest marks a part that runs only if it is named on the command line.
@@ -152,9 +154,8 @@ func parts(backends string, lint, race bool) []part {
 	return all
 }
 
-// packageParts returns the parts that run the tests next to the packages' code. With race, one of
-// them runs the tests that [selectRaced] selects, except those in [computed], under the race
-// detector.
+// packageParts returns the parts that run the tests of packages. If race is set, one of them uses
+// the race detector for the tests that [selectRaced] selects, except those that match [computed].
 func packageParts(race bool) []part {
 	if !race {
 		return []part{{name: "packages", seconds: 200, steps: [][]string{goTest(nil, packages())}}}
@@ -186,7 +187,7 @@ func packageParts(race bool) []part {
 	}
 }
 
-// split returns the packages that are in the list, and the others.
+// split returns the packages that are in the list, and those that are not.
 func split(packages, list []string) (in, out []string) {
 	for _, p := range packages {
 		if slices.Contains(list, p) {
@@ -210,8 +211,8 @@ func quickParts() []part {
 	}
 }
 
-// part returns the part that runs a suite on a backend. With race, the servers of scripts run under
-// the race detector on Redis, because Redis is the backend with the most concurrency.
+// part returns the part that runs a suite on a backend. If race is set, the servers that scripts
+// start on Redis use the race detector. There, the most code runs concurrently.
 func (p placement) part(backends string, race bool) part {
 	source := p.source()
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", timeout(), "-test.parallel", "4"}
@@ -266,8 +267,8 @@ func (p placement) source() string {
 	return "test/" + p.suite
 }
 
-// packages lists the packages whose tests need no built binary. The command is not one of them,
-// because its tests run with its scripts.
+// packages lists the packages whose tests need no built binary. It omits cmd/selvage, whose tests
+// are part of the suite scripts.
 func packages() []string {
 	excluded := listPackages("./cmd/selvage", "./test/...", "./bench/...")
 	included := slices.DeleteFunc(listPackages("./..."), func(p string) bool { return slices.Contains(excluded, p) })
@@ -288,7 +289,7 @@ func hasRaceDetector() bool {
 // withCgo is the environment for compiling with the race detector.
 var withCgo = []string{"CGO_ENABLED=1"}
 
-// raceFlags returns the flags that turn the race detector on, or nil without a C compiler.
+// raceFlags returns the flags that turn on the race detector, or nil if there is no C compiler.
 func raceFlags() []string {
 	if !hasRaceDetector() {
 		return nil
@@ -300,7 +301,7 @@ func raceFlags() []string {
 	return flags
 }
 
-// goTest returns the command that tests packages. It skips vet, which lint runs.
+// goTest returns the command that tests packages. It turns vet off, because lint runs vet.
 func goTest(flags, packages []string) []string {
 	args := append([]string{"go", "test", "-timeout", timeout(), "-count=1", "-vet=off"}, flags...)
 	return append(args, packages...)

@@ -15,11 +15,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// awaitBackups opens the dashboard's list of backups until no job is running and the given number
-// of backups is listed. It returns the page.
+// awaitBackups opens the dashboard's page of backups until no job is running and the page lists
+// want backups. It returns the page.
 func awaitBackups(t *testing.T, b *harness.Browser, want int) (page harness.Page) {
 	t.Helper()
-	harness.Eventually(t, time.Minute, fmt.Sprint(want, " backups"), func() error {
+	harness.Eventually(t, time.Minute, fmt.Sprint("the list of ", want, " backups"), func() error {
 		page = b.Open(t, "/dashboard/backups")
 		if strings.Contains(string(page.Body), `status warn">Running`) {
 			return errors.New("a job is running")
@@ -33,9 +33,9 @@ func awaitBackups(t *testing.T, b *harness.Browser, want int) (page harness.Page
 }
 
 // TestBackupsFromPage shows that an owner of the installation can create and check backups on the
-// dashboard. Each of several concurrent requests creates one backup or is refused, and a check finds
-// a damaged archive. "selvage backup verify" accepts the backups. Other operators can neither see
-// nor create backups.
+// dashboard. If several requests run concurrently, each creates one backup or is refused. A check
+// recognizes a damaged archive. "selvage backup verify" accepts the backups. Other operators can
+// neither see nor create backups.
 func TestBackupsFromPage(t *testing.T) {
 	temp := t.TempDir()
 	key := filepath.Join(temp, "key.txt")
@@ -52,7 +52,7 @@ func TestBackupsFromPage(t *testing.T) {
 	upload(t, p)
 
 	owner := operator(t, p, "owner")
-	awaitBackups(t, owner, 1) // the server has created one automatically
+	awaitBackups(t, owner, 1) // the server created it at its start
 	for _, role := range []string{"owner@" + p.ID, "admin", "viewer"} {
 		b := operator(t, p, role)
 		b.Open(t, "/dashboard/backups").Want(t, 403)
@@ -77,7 +77,7 @@ func TestBackupsFromPage(t *testing.T) {
 		owner.Submit(t, page, "check-0", nil).Want(t, 200)
 		page = awaitBackups(t, owner, 1+created)
 		if !strings.Contains(string(page.Body), want) {
-			t.Errorf("after a check, the page did not contain %q", want)
+			t.Errorf("after a check, the page does not contain %q", want)
 		}
 	}
 	check("is unchanged since it was created")
@@ -87,7 +87,7 @@ func TestBackupsFromPage(t *testing.T) {
 }
 
 // requestBackups requests several backups concurrently, each from a new page, and returns how many
-// were created. The server refuses to create a backup while it creates another one.
+// were created. While the server creates a backup, it refuses to create another one.
 func requestBackups(t *testing.T, owner *harness.Browser) (created int) {
 	t.Helper()
 	results := make([]harness.Page, 4)
@@ -105,7 +105,7 @@ func requestBackups(t *testing.T, owner *harness.Browser) (created int) {
 		}
 	}
 	if created == 0 {
-		t.Error("no request created a backup")
+		t.Error("no request created a backup, want at least one")
 	}
 	return created
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// limited returns a project on a server with its own limits. env holds the limits as NAME=N, and
-// other variables by their full names.
+// limited returns a project on a server with its own limits. env contains the limits as NAME=N, and
+// other environment variables with their full names.
 func limited(t *testing.T, env ...string) *harness.Project {
 	t.Helper()
 	for i, e := range env {
@@ -24,19 +24,22 @@ func limited(t *testing.T, env ...string) *harness.Project {
 	return harness.StartConfig(t, harness.Config{Env: env}).NewProject(t)
 }
 
-// wantLater checks that an answer is a 429 that says when to retry.
+// wantLater checks that an answer is a 429 with a Retry-After header and the given text in its
+// body.
 func wantLater(t *testing.T, a harness.Answer, body string) {
 	t.Helper()
 	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
 	if a.Status != http.StatusTooManyRequests || err != nil || after < 1 || !strings.Contains(string(a.Body), body) {
-		t.Errorf("a request beyond the limit = %d %s, Retry-After %q, want 429 with %s", a.Status, a.Body,
+		t.Errorf("a request beyond the limit returned %d %s with Retry-After %q, want 429 with %s", a.Status,
+			a.Body,
 			a.Header.Get("Retry-After"), body)
 	}
 }
 
-// tooOften checks that a limit that is used up refuses the next request. A limit permits one more
-// event for each period that has passed since the time began. Several requests may therefore succeed first.
-func tooOften(t *testing.T, began time.Time, each time.Duration, body string, ask func() harness.Answer) {
+// wantLimited checks that a request is refused after a limit has been used up. A limit permits one
+// more request for each period of length each that has passed since the time began, so some
+// requests may still succeed first.
+func wantLimited(t *testing.T, began time.Time, each time.Duration, body string, ask func() harness.Answer) {
 	t.Helper()
 	for through := 0; ; through++ {
 		a := ask()
@@ -47,8 +50,8 @@ func tooOften(t *testing.T, began time.Time, each time.Duration, body string, as
 	}
 }
 
-// TestLimitsOfKeys shows that a key that exceeds its limit is refused in the format of each API.
-// Reads still succeed when the limit for writes is used up, and other keys are not affected.
+// TestLimitsOfKeys shows that each API refuses a key that exceeds its limit in its own format.
+// After the limit for writes has been used up, reads still succeed. Other keys are not affected.
 func TestLimitsOfKeys(t *testing.T) {
 	p := limited(t, "API_REQUESTS=6", "API_WRITES=2")
 	other := p.Server.NewProject(t)
@@ -61,7 +64,8 @@ func TestLimitsOfKeys(t *testing.T) {
 	for i := range 2 {
 		make(p, i).Want(t, 200)
 	}
-	tooOften(t, began, time.Minute/2, `{"error":"Too Many Requests"}`, func() harness.Answer { return make(p, 3) })
+	wantLimited(t, began, time.Minute/2, `{"error":"Too Many Requests"}`,
+		func() harness.Answer { return make(p, 3) })
 
 	for range 3 {
 		p.Get(t, p.LaML("/Recordings.json"), p.Basic()).Want(t, 200)
@@ -72,19 +76,19 @@ func TestLimitsOfKeys(t *testing.T) {
 		"/api/relay/rest/recordings": `"error`,
 		"/api/fabric/resources":      `{"error":"Too Many Requests"}`,
 	} {
-		tooOften(t, began, time.Minute/6, body, func() harness.Answer { return p.Get(t, path, p.Basic()) })
+		wantLimited(t, began, time.Minute/6, body, func() harness.Answer { return p.Get(t, path, p.Basic()) })
 	}
 
 	make(other, 1).Want(t, 200)
 	p.Get(t, "/api/fabric/resources", harness.Basic(p.ID, "PT_wrong")).Want(t, 401)
 }
 
-// TestLimitsOfNetworks shows that limits count by network. A /64 counts as one network, and other
-// networks are not affected. A forwarded address counts only if a trusted proxy sends it.
+// TestLimitsOfNetworks shows that limits apply to networks. A /64 is one network, and other
+// networks are not affected. The server uses a forwarded address only if a trusted proxy sent it.
 func TestLimitsOfNetworks(t *testing.T) {
 	for _, tt := range []struct {
 		trusted, name string
-		elsewhere     bool // whether a different address in the header counts as a different network
+		elsewhere     bool // a different address in the header means a different network
 	}{{"127.0.0.1", "a trusted proxy", true}, {"192.0.2.1", "a stranger", false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, "SELVAGE_TRUSTED_PROXIES="+tt.trusted, "TOKEN_PER_CLIENT=2",
@@ -112,16 +116,18 @@ func TestLimitsOfNetworks(t *testing.T) {
 						t.Errorf("%s %d = %d, want no 429", name, i, a.Status)
 					}
 				}
-				tooOften(t, began, time.Minute/2, "", func() harness.Answer {
+				wantLimited(t, began, time.Minute/2, "", func() harness.Answer {
 					return ask("192.0.2.66, 2001:db8::ffff")
 				})
 				if got := ask("2001:db8:0:1::1").Status != http.StatusTooManyRequests; got != tt.elsewhere {
-					t.Errorf("%s from another network: within the limit = %v, want %v", name, got, tt.elsewhere)
+					t.Errorf("%s from another network was within the limit: %v, want %v", name, got,
+						tt.elsewhere)
 				}
 			}
 
-			// While misses are limited, guesses do not reveal which Sids exist.
-			tooOften(t, began, time.Minute/2, `"status":429`, func() harness.Answer {
+			// After too many misses, requests for existing Sids are refused too, so that guesses
+			// reveal nothing.
+			wantLimited(t, began, time.Minute/2, `"status":429`, func() harness.Answer {
 				from := harness.Header("X-Forwarded-For", "2001:db8::1")
 				p.Get(t, media, from)
 				return p.Get(t, found, from)
@@ -144,12 +150,12 @@ func TestLimitOfAccountPages(t *testing.T) {
 		p.Get(t, "/account?project="+p.ID).Want(t, 303)
 	}
 	for _, path := range []string{"/account?project=" + p.ID, "/login/oauth/authorize"} {
-		tooOften(t, began, time.Minute/2, "", func() harness.Answer { return p.Get(t, path) })
+		wantLimited(t, began, time.Minute/2, "", func() harness.Answer { return p.Get(t, path) })
 	}
 }
 
-// TestLimitsOfRanges shows that the networks of an IPv6 /48 together have five times the limit of
-// one network. Other ranges are not affected.
+// TestLimitsOfRanges shows that all networks in an IPv6 /48 together may send five times as many
+// requests as one network. Other ranges are not affected.
 func TestLimitsOfRanges(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "AUTHORIZE_PER_NETWORK=4", "MAIL_PER_NETWORK=1",
 		"DEVICE_CODES=1")
@@ -168,7 +174,7 @@ func TestLimitsOfRanges(t *testing.T) {
 	for range 20 {
 		authorize().Want(t, 400)
 	}
-	tooOften(t, began, time.Minute/20, "", authorize)
+	wantLimited(t, began, time.Minute/20, "", authorize)
 
 	b := p.Browser()
 	login := b.Open(t, c.NewFlow("openid").URL(), elsewhere)
@@ -190,7 +196,7 @@ func TestLimitsOfRanges(t *testing.T) {
 		}
 		wantLater(t, ask(from(5)).Answer, "")
 		if a := ask(elsewhere); a.Status == http.StatusTooManyRequests {
-			t.Errorf("%s from another range = %d, want no 429", name, a.Status)
+			t.Errorf("%s from another range returned %d, want no 429", name, a.Status)
 		}
 	}
 }

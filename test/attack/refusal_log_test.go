@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A refusal is a request that an API refuses, together with what the log must contain about it.
+// A refusal is a request that an API must refuse, and what the response and the log must contain.
 type refusal struct {
 	method, target string
 	opts           []harness.Option
@@ -21,8 +21,9 @@ type refusal struct {
 	cause          string // part of the cause in the log
 }
 
-// TestRefusalLog shows that each API logs its refusals at the default level. A log line has the ID
-// of the request, the status and a cause that clients do not see. The log contains no credentials.
+// TestRefusalLog shows that each API logs its refusals at the default level. Each log line has the
+// ID of the request, the status, and a cause that clients do not see. The log contains no
+// credentials.
 func TestRefusalLog(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{
 		Env: []string{"SELVAGE_LIMITS__MEDIA_MISSES_PER_NETWORK=1", "SELVAGE_LIMITS__TOKEN_PER_CLIENT=3"}})
@@ -90,13 +91,13 @@ func TestRefusalLog(t *testing.T) {
 	}
 
 	if strings.Contains(s.Log(), "hush") || strings.Contains(s.Log(), p.Key) {
-		t.Errorf("the log has credentials:\n%s", s.Log())
+		t.Errorf("the log contains credentials:\n%s", s.Log())
 	}
 }
 
-// checkRefusal sends a request, and checks the response and its line in the log. If a limit should
-// refuse the request, checkRefusal repeats the request, because the limit permits more requests as
-// time passes.
+// checkRefusal sends a request, and checks the response and its line in the log. If a limit must
+// refuse the request, checkRefusal may repeat it, because the limit permits another request after
+// some time.
 func checkRefusal(t *testing.T, s *harness.Server, r refusal) {
 	t.Helper()
 	a := s.Do(t, r.method, r.target, r.opts...)
@@ -107,7 +108,8 @@ func checkRefusal(t *testing.T, s *harness.Server, r refusal) {
 	}
 	id := a.Header.Get("X-Request-Id")
 	if a.Status != r.status || !strings.Contains(string(a.Body), r.body) || id == "" {
-		t.Errorf("%s %s = %d %s, request %q; want %d with %s", r.method, r.target, a.Status, a.Body, id,
+		t.Errorf("%s %s = %d %s with the request ID %q, want %d with %s", r.method, r.target, a.Status,
+			a.Body, id,
 			r.status, r.body)
 		return
 	}
@@ -122,7 +124,7 @@ func checkRefusal(t *testing.T, s *harness.Server, r refusal) {
 				return json.Unmarshal([]byte(text), &line)
 			}
 		}
-		return errors.New("no line has " + id)
+		return errors.New("no line of the log contains the request ID " + id)
 	})
 	if line.Level != "INFO" || line.Status != r.status || line.Method != r.method || line.Cause == "" ||
 		!strings.Contains(line.Cause, r.cause) {

@@ -18,11 +18,11 @@ import (
 )
 
 // The OpenAPI document is the table of rights. For each operation, it lists the kinds of
-// credentials that the operation accepts (security). It also lists scopes (x-scopes); these
-// credentials need one of them. The tests in this file send each kind of credentials to each
-// operation and compare the result with the table.
+// credentials that the operation accepts (security), and the scopes of which these credentials need
+// one (x-scopes). The tests in this file send each kind of credentials to each operation and
+// compare the result with the table.
 
-// An operation is an operation in the table.
+// An operation is a row of the table.
 type operation struct {
 	method, path string
 	accepts      []string // kinds of credentials: basic, service, login, sat, guest, invite, none
@@ -32,8 +32,9 @@ type operation struct {
 
 func (o operation) String() string { return o.method + " " + o.path }
 
-// operations returns the operations in the table. It omits operations that are unrelated to the
-// rights of a project or a subscriber: pages, and the endpoints that authenticate OAuth clients.
+// operations returns the operations in the table. It omits pages and the endpoints that
+// authenticate OAuth clients, because they do not depend on the rights of a project or a
+// subscriber.
 func operations(t *testing.T) (all []operation) {
 	t.Helper()
 	for path, item := range openapitest.Ours().Paths.Map() {
@@ -70,14 +71,15 @@ func exampleOf(op *openapi3.Operation) any {
 	return op.RequestBody.Value.Content["application/json"].Example
 }
 
-// A credentials holds credentials of one kind for a project.
+// A credentials value holds credentials of one kind for a project.
 type credentials struct {
 	name   string
 	kind   string   // kind in the table, or "" for credentials that no operation accepts
 	scopes []string // scopes of keys, services and logins
 	send   []harness.Option
 
-	prove func(method, path string) harness.Option // adds a DPoP proof; nil if none is needed
+	// Returns a DPoP proof for a request; nil if none is needed.
+	prove func(method, path string) harness.Option
 }
 
 // options returns the credentials for a request.
@@ -101,9 +103,9 @@ func (c credentials) may(o operation) bool {
 	return !scoped || openapitest.MayUse(o.of, c.scopes...)
 }
 
-// isRefused reports whether a response refuses the credentials. Subscribers who may read recordings
-// are authenticated but may not change recordings. Operations that change recordings therefore
-// answer them with 403.
+// isRefused reports whether a response refuses the credentials. A login that may read recordings is
+// authenticated, but may not change them. Operations that change recordings therefore return 403 to
+// it.
 func (c credentials) isRefused(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden && c.kind == "login"
 }
@@ -112,8 +114,8 @@ func (c credentials) isRefused(status int) bool {
 var allScopes = []string{"Voice", "Messaging", "Fax", "Video", "Management", "Numbers", "Chat", "Storage", "Tasking",
 	"Datasphere", "Pubsub"}
 
-// eachCredentials returns every kind of credentials: keys and services with each single scope and
-// with all scopes, tokens of a subscriber and of guests, and credentials that no operation accepts.
+// eachCredentials returns credentials of every kind: keys and services with each scope alone and
+// with all scopes, tokens of subscribers and guests, and credentials that no operation accepts.
 func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	add := func(name, kind string, scopes []string, send ...harness.Option) {
@@ -174,9 +176,9 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	return append(append(all, boundCredentials(t, p)...), otherCredentials(t, p)...)
 }
 
-// boundCredentials returns tokens that are bound to a key. Some of the tokens come with the proof
-// that they need. Others come with no proof, a proof that another key signed, or a proof for
-// another request.
+// boundCredentials returns tokens that are bound to a key. One comes with the proof that it needs.
+// The others come with no proof, with a proof by another key, or with a proof for another request,
+// or are sent as Bearer tokens.
 func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	owner, thief := harness.NewHolder(t, p.Issuer()), harness.NewHolder(t, p.Issuer())
@@ -209,8 +211,8 @@ func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	}
 }
 
-// otherCredentials returns credentials for other purposes: ingest keys, tokens for registrations,
-// SIP passwords, and the secrets of clients and operators. No operation in the table accepts them.
+// otherCredentials returns credentials for other purposes: ingest keys, registration tokens, SIP
+// passwords and client secrets. No operation in the table accepts them.
 func otherCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	manager := harness.Basic(p.ID, p.NewKey(t, "Management", "Voice"))
@@ -256,8 +258,8 @@ func otherCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
-// fill replaces the parameters of a path with the results of ids. If a result is empty, it uses an
-// unknown ID.
+// fill replaces each parameter of a path with the result of ids. If the result is empty, fill uses
+// an unknown ID.
 func fill(path string, ids func(parameter string) string) string {
 	return inPath.ReplaceAllStringFunc(path, func(m string) string {
 		if id := ids(strings.Trim(m, "{}")); id != "" {
@@ -268,12 +270,12 @@ func fill(path string, ids func(parameter string) string) string {
 }
 
 // TestK09Rights sends every kind of credentials to every operation, for objects that do not exist.
-// The credentials in the table are accepted, and all others are refused.
+// The operations accept exactly the credentials that the table permits.
 func TestK09Rights(t *testing.T) {
 	p := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", "LOGIN_PER_NETWORK=0")
 	everyone, table := eachCredentials(t, p), operations(t)
 
-	// With unknown IDs, no operation ends the credentials that the test uses.
+	// Most IDs are unknown, so that no operation revokes the credentials that the test uses.
 	ids := func(parameter string) string {
 		if parameter == "AccountSid" {
 			return p.ID
@@ -301,7 +303,8 @@ func TestK09Rights(t *testing.T) {
 					return
 				}
 				if c.isRefused(a.Status) == c.may(o) || a.Status >= 500 {
-					t.Errorf("%s with %s = %d, permitted by the table: %v", o, c.name, a.Status, c.may(o))
+					t.Errorf("%s with %s returned %d; permitted by the table: %v", o, c.name, a.Status,
+						c.may(o))
 				}
 			}
 		}
@@ -312,7 +315,8 @@ func TestK09Rights(t *testing.T) {
 	t.Logf("%d operations, %d kinds of credentials, %d requests", len(table), len(everyone), len(table)*len(everyone))
 }
 
-// body returns a body that changes nothing: an empty object, or an upload that is not audio.
+// body returns a body that changes nothing: an empty object or, for uploads, bytes that are not
+// audio.
 func body(o operation) harness.Option {
 	if strings.Contains(o.path, "/Accounts/") {
 		return harness.Body("application/octet-stream", []byte("not audio"))

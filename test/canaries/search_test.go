@@ -18,17 +18,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// exports returns the project data that authorized callers can export.
+// exports returns the data of the project that authorized callers can get.
 func (n *nest) exports(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{
 		"export of a subscriber": []byte(n.Command(t, "", "subscriber", "export", n.subscriber.ID)),
-		"export of the audit":    []byte(n.Command(t, "", "audit", "export", "--project", n.ID, "--format", "csv")),
-		"the project":            []byte(n.Command(t, "", "project", "show", n.ID, "-o", "json")),
-		"the clients":            []byte(n.Command(t, "", "client", "list", "--project", n.ID, "-o", "json")),
-		"the keys":               []byte(n.Command(t, "", "key", "list", "--project", n.ID, "-o", "json")),
-		"the configuration":      []byte(n.Command(t, "", "config", "show")),
-		"the doctor's findings":  []byte(output(n.TryCommand("doctor"))),
+		"export of the audit trail": []byte(n.Command(t, "", "audit", "export", "--project", n.ID,
+			"--format", "csv")),
+		"the project":          []byte(n.Command(t, "", "project", "show", n.ID, "-o", "json")),
+		"the clients":          []byte(n.Command(t, "", "client", "list", "--project", n.ID, "-o", "json")),
+		"the keys":             []byte(n.Command(t, "", "key", "list", "--project", n.ID, "-o", "json")),
+		"the configuration":    []byte(n.Command(t, "", "config", "show")),
+		"the output of doctor": []byte(output(n.TryCommand("doctor"))),
 	}
 	for name, path := range map[string]string{
 		"export of a subscriber by REST": "/api/fabric/resources/subscribers/" +
@@ -48,7 +49,7 @@ func (n *nest) exports(t *testing.T) map[string][]byte {
 // output returns the output of a command that may fail.
 func output(text string, _ error) string { return text }
 
-// served returns what the ops listener serves: metrics, health and profiles.
+// served returns everything that the ops listener serves: metrics, health and profiles.
 func served(t *testing.T, s *harness.Server) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -69,8 +70,8 @@ func served(t *testing.T, s *harness.Server) map[string][]byte {
 	return all
 }
 
-// stored returns the bytes of every file in the data directory. It also returns all rows and
-// sessions that are stored elsewhere.
+// stored returns the bytes of every file in the data directory, and all rows and sessions that are
+// stored elsewhere.
 func stored(t *testing.T, s *harness.Server) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -168,7 +169,7 @@ func valuesOf(t *testing.T, address string) []byte {
 	return b.Bytes()
 }
 
-// valueOf returns the value of a key of any type, or an empty value if the key has expired.
+// valueOf returns the value of a key of any type. If the key has expired, the value is empty.
 func valueOf(t *testing.T, client *redis.Client, key string) any {
 	t.Helper()
 	ctx := t.Context()

@@ -11,8 +11,8 @@ import (
 // mobileRedirect is a redirect URI with the custom scheme of a native app.
 const mobileRedirect = "com.dialer://oauth-callback"
 
-// TestAppAuth shows that the profile mobile-legacy accepts the incomplete requests that the
-// fabric's native apps send.
+// TestAppAuth shows that clients with the profile mobile-legacy may send the incomplete requests
+// that native apps of the fabric send.
 func TestAppAuth(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -51,8 +51,8 @@ func TestAppAuth(t *testing.T) {
 	}
 }
 
-// TestAppAuthRedirect shows that the browser is redirected to exactly the address that the
-// operating system passes to the app.
+// TestAppAuthRedirect shows that the browser is redirected to exactly the redirect URI of the app,
+// because the operating system recognizes the app by it.
 func TestAppAuthRedirect(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -62,12 +62,12 @@ func TestAppAuthRedirect(t *testing.T) {
 	page := b.Open(t, c.NewFlow("openid").URL())
 	page = b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 	if got := page.Header.Get("Location"); !strings.HasPrefix(got, mobileRedirect+"?") {
-		t.Errorf("the app is opened with %q, want %s?…", got, mobileRedirect)
+		t.Errorf("the browser was redirected to %q, want %s?…", got, mobileRedirect)
 	}
 }
 
-// TestAppAuthJSON shows that the token endpoint accepts JSON. A command line client of the fabric
-// sends JSON.
+// TestAppAuthJSON shows that the token endpoint accepts JSON, which a command-line client of the
+// fabric sends.
 func TestAppAuthJSON(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -89,6 +89,7 @@ func TestAppAuthJSON(t *testing.T) {
 	wantSubscriber(t, p, tokens, sub)
 }
 
+// members returns a form and one more member as a JSON object.
 func members(v url.Values, name, value string) map[string]string {
 	object := map[string]string{name: value}
 	for n := range v {
@@ -100,10 +101,11 @@ func members(v url.Values, name, value string) map[string]string {
 func wantSubscriber(t *testing.T, p *harness.Project, tokens harness.Tokens, sub harness.Subscriber) {
 	t.Helper()
 	if !strings.EqualFold(tokens.TokenType, "Bearer") || tokens.ExpiresIn != 7200 || tokens.RefreshToken == "" {
-		t.Errorf("the token answer is %+v, want a Bearer token for 7200 s and a refresh token", tokens)
+		t.Errorf("the token response is %+v, want a Bearer token for 7200 s and a refresh token", tokens)
 	}
 	info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200).Object(t)
 	if info["id"] != sub.ID || info["email"] != sub.Email {
-		t.Errorf("/subscriber/info names %v, %v, want %s, %s", info["id"], info["email"], sub.ID, sub.Email)
+		t.Errorf("/subscriber/info has the ID %v and the email %v, want %s and %s", info["id"], info["email"],
+			sub.ID, sub.Email)
 	}
 }

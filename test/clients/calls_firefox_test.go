@@ -11,7 +11,7 @@ import (
 )
 
 // TestFirefoxCalls shows that subscribers can talk to each other in Firefox, even if UDP is
-// blocked. It also shows that Firefox and Chromium can talk to each other. It needs its own
+// blocked. A subscriber in Firefox can also talk to one in Chromium. The test needs its own
 // network, because Firefox sends no media to loopback.
 func TestFirefoxCalls(t *testing.T) {
 	harness.OneBackend(t)
@@ -57,11 +57,12 @@ func TestFirefoxCalls(t *testing.T) {
 		}
 		net, args := network.OpenAt(t, network.Address, network.OtherAddress)
 		net.Set(network.Faults{Blocked: true})
-		s := harness.StartConfig(t, harness.Config{Data: s.Data, Args: args}) // uses the same certificate authority
+		// The same data, and so the same certificate authority.
+		s := harness.StartConfig(t, harness.Config{Data: s.Data, Args: args})
 		alice, bob := firefoxPhones(t, s, b, "3.30.0")
 		callTalk(alice, bob)
 		if got := connected(t, s, "tcp"); got != 6 { // each side has audio twice and video once
-			t.Errorf("%v media sections connected over TCP, want 6", got)
+			t.Errorf("%v media sections are connected over TCP, want 6", got)
 		}
 	})
 }
@@ -75,8 +76,8 @@ func firefoxPhones(t *testing.T, s *harness.Server, b *firefox.Browser, version 
 	return alice, bob
 }
 
-// inFirefox returns a version of the SDK. A page loads it in a new tab of Firefox. The caller must
-// then open the page with reload.
+// inFirefox returns a version of the SDK in a new tab of Firefox. The caller must then call reload
+// to open the page that loads it.
 func inFirefox(t *testing.T, b *firefox.Browser, version, page string) sdk {
 	t.Helper()
 	window := b.NewTab(t)
@@ -102,9 +103,9 @@ func inFirefox(t *testing.T, b *firefox.Browser, version, page string) sdk {
 	}
 }
 
-// callMicrophone shows that a caller hears the browser's microphone at the echo address.
+// callMicrophone shows that a caller who dials the echo address hears the browser's own microphone.
 func callMicrophone(alice, _ *phone) {
-	alice.reload(alice.T) // the microphone instead of a tone
+	alice.reload(alice.T) // back to the microphone instead of a tone
 	alice.enter(false)
 	alice.do("dial('/public/echo')", nil)
 	alice.do(fmt.Sprintf("hear(%d)", firefox.FakeTone), nil)

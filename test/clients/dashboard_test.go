@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// picture saves screenshots of the page in three looks, and checks that the page is not wider than
-// the screen. It does nothing unless SELVAGE_TEST_PICTURES is set.
+// picture saves screenshots of the page on a light, a dark and a small screen, and checks that the
+// page is not wider than the screen. It does nothing unless SELVAGE_TEST_PICTURES is set.
 func (b tab) picture(name string) {
 	b.Helper()
 	dir := os.Getenv("SELVAGE_TEST_PICTURES")
@@ -36,7 +36,7 @@ func (b tab) picture(name string) {
 		}
 		b.look(look.width, look.high, scheme)
 		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > int(look.width) {
-			b.Errorf("%s is %d pixels wide on a screen of %d", name, wide, look.width)
+			b.Errorf("%s is %d pixels wide on a screen with %d pixels", name, wide, look.width)
 		}
 
 		raw, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(90))
@@ -61,7 +61,7 @@ func (b tab) look(width, height int64, scheme string) {
 	}))
 }
 
-// pictures saves screenshots of the pages that the test does not use otherwise.
+// pictures saves screenshots of the pages that the rest of the test does not use.
 func (b tab) pictures(p *harness.Project) {
 	b.Helper()
 	if os.Getenv("SELVAGE_TEST_PICTURES") == "" {
@@ -102,7 +102,8 @@ func (b tab) pictures(p *harness.Project) {
 	b.picture("recording")
 }
 
-// fill types into fields, given as pairs of id and text, and clicks the submit button.
+// fill types into fields and clicks the submit button. The fields are given as pairs of ID and
+// text.
 func (b tab) fill(button string, fields ...string) {
 	b.Helper()
 	for i := 0; i < len(fields); i += 2 {
@@ -112,7 +113,7 @@ func (b tab) fill(button string, fields ...string) {
 	b.do(chromedp.Click(chromedp.CSS("#" + button)))
 }
 
-// arrive waits until the tab shows a path.
+// arrive waits until the tab shows the page at a path.
 func (b tab) arrive(path string) {
 	b.Helper()
 	b.until(path, fmt.Sprintf("location.pathname === %q", path))
@@ -125,8 +126,8 @@ func (b tab) text(selector string) string {
 	return strings.TrimSpace(eval[string](b, fmt.Sprintf("document.querySelector(%q).textContent", selector)))
 }
 
-// TestDashboard shows that the first operator can set up an account with a second factor, create
-// an API key, sign out, and sign in again with a recovery code.
+// TestDashboard shows that the first operator can set up an account with a second factor and create
+// an API key. After signing out, the operator can sign in again with a recovery code.
 func TestDashboard(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})
@@ -135,7 +136,7 @@ func TestDashboard(t *testing.T) {
 	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
 	b := newTab(t)
 	b.do(goTo(link))
-	b.until("the link", "document.querySelector('#setup-submit')")
+	b.until("the setup page", "document.querySelector('#setup-submit')")
 	b.picture("setup")
 	const secret = "a loom of one's own"
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
@@ -159,7 +160,7 @@ func TestDashboard(t *testing.T) {
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
 	if got := b.text("#project-id code"); got != p.ID {
-		t.Errorf("home shows the project %q, want %s", got, p.ID)
+		t.Errorf("the home page shows the project %q, want %s", got, p.ID)
 	}
 	b.picture("home")
 
@@ -183,7 +184,7 @@ func TestDashboard(t *testing.T) {
 			document.querySelector(".rail .places"))`)
 	b.look(1280, 700, "light")
 	b.do(goTo(s.PublicURL + home + "/subscribers"))
-	b.until("the first links in a window that is a little low", `((all) => all.scrollHeight > all.clientHeight &&
+	b.until("the first links in a slightly low window", `((all) => all.scrollHeight > all.clientHeight &&
 		all.scrollTop === 0)(document.querySelector(".rail .places"))`)
 	b.look(1280, 900, "light")
 

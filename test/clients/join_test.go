@@ -13,9 +13,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestJoin shows that a guest with a link joins a room from the page for guests, hears the room,
-// and leaves it. No URL that the page requests contains the token. If the link is no longer valid,
-// the page says so.
+// TestJoin shows that a guest with a link can join a room on the page for guests, hear the room,
+// and leave it. No URL that the page requests contains the token. If the token has been revoked,
+// the page says that the link is no longer valid.
 func TestJoin(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)
@@ -39,9 +39,9 @@ func TestJoin(t *testing.T) {
 	b.click("join-submit")
 	b.until("the room's sound", "document.querySelector('#join-status').textContent === 'You have joined.' && "+
 		"document.querySelector('#join-video').srcObject?.getAudioTracks().some((t) => !t.muted)")
-	b.until("that nobody else is in the room", "!document.querySelector('#join-alone').hidden")
+	b.until("the note that nobody else is in the room", "!document.querySelector('#join-alone').hidden")
 	var calls struct{ Calls []struct{ Status, To string } }
-	harness.Eventually(t, patience, "the guest in the room", func() error {
+	harness.Eventually(t, patience, "the guest to be in the room", func() error {
 		p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &calls)
 		if len(calls.Calls) != 1 || calls.Calls[0].Status != "in-progress" {
 			return fmt.Errorf("the calls are %+v, want one in progress", calls.Calls)
@@ -54,7 +54,7 @@ func TestJoin(t *testing.T) {
 	b.picture("join-call")
 	b.click("join-leave")
 	b.until("the form", "!document.querySelector('#join-form').hidden && document.querySelector('#join-call').hidden")
-	harness.Eventually(t, patience, "the end of the call", func() error {
+	harness.Eventually(t, patience, "the call to end", func() error {
 		p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &calls)
 		if calls.Calls[0].Status != "completed" {
 			return fmt.Errorf("the call's status is %s, want completed", calls.Calls[0].Status)
@@ -72,11 +72,11 @@ func TestJoin(t *testing.T) {
 
 	urls := eval[[]string](b, "performance.getEntries().map((e) => e.name.split('#')[0])")
 	if strings.Contains(strings.Join(urls, " "), token) {
-		t.Error("the token is in a URL that the page requested")
+		t.Error("a URL that the page requested contains the token")
 	}
 
 	s.Command(t, token, "token", "revoke")
-	harness.Eventually(t, patience, "the revocation", func() error {
+	harness.Eventually(t, patience, "the token to be revoked", func() error {
 		a, err := s.Try("GET", "/api/fabric/addresses", harness.Bearer(token))
 		if err != nil {
 			return err
@@ -84,6 +84,6 @@ func TestJoin(t *testing.T) {
 		return a.StatusIs(401)
 	})
 	b.do(chromedp.Evaluate[chromedp.Void]("location.reload(); void 0"))
-	b.until("what is wrong", "document.querySelector('#join-error').textContent.includes('no longer valid') && "+
+	b.until("the error", "document.querySelector('#join-error').textContent.includes('no longer valid') && "+
 		"document.querySelector('#join-form').hidden")
 }

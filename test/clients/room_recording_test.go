@@ -10,8 +10,8 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// roomRecorded shows that a room with record_on_start records everybody and informs its members,
-// and that a single member can be recorded on request.
+// roomRecorded shows that a room with record_on_start records everybody and tells its members. A
+// single member can be recorded on request.
 func roomRecorded(alice, bob, carol *phone) {
 	t, p := alice.T, alice.project
 	address := newRoom(alice, "recorded", map[string]any{"record_on_start": true})
@@ -28,23 +28,23 @@ func roomRecorded(alice, bob, carol *phone) {
 	alice.do("pass(2)", nil)
 	all := recordingOfRoom(t, p, openRoomSession(t, p))
 	if all["status"] != "in-progress" {
-		t.Errorf("the recording of the room is %v, want in-progress", all)
+		t.Errorf("the recording of the room is %v, want the status in-progress", all)
 	}
 
 	for _, f := range []*phone{alice, bob, carol} {
 		f.do("call.hangup()", nil)
 	}
 
-	whole := mono(t, finished(t, p, fmt.Sprint(all["sid"])))
+	whole := mono(t, waitFinished(t, p, fmt.Sprint(all["sid"])))
 	for _, f := range []*phone{alice, bob, carol} {
 		wantTone(t, "the recording of the room", whole, f.hz, 2500)
 	}
-	alone := mono(t, finished(t, p, fmt.Sprint(one["sid"])))
+	alone := mono(t, waitFinished(t, p, fmt.Sprint(one["sid"])))
 	wantTone(t, "the recording of a member", alone, bob.hz, alice.hz)
 	wantTone(t, "the recording of a member", alone, bob.hz, carol.hz)
 }
 
-// openRoomSession returns the id of a project's newest room session that has not ended.
+// openRoomSession returns the ID of the newest room session of a project that has not ended.
 func openRoomSession(t *testing.T, p *harness.Project) string {
 	t.Helper()
 	var page struct{ Data []struct{ ID string } }
@@ -66,10 +66,10 @@ func recordingOfRoom(t *testing.T, p *harness.Project, session string) map[strin
 	return list.Recordings[0]
 }
 
-// finished waits until a recording is completed and returns its media.
-func finished(t *testing.T, p *harness.Project, sid string) []byte {
+// waitFinished waits until a recording is completed and returns it as a WAV file.
+func waitFinished(t *testing.T, p *harness.Project, sid string) []byte {
 	t.Helper()
-	harness.Eventually(t, time.Minute, "the recording", func() error {
+	harness.Eventually(t, time.Minute, "the recording to be completed", func() error {
 		rec := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 		if rec["status"] != "completed" {
 			return fmt.Errorf("the recording's status is %v, want completed", rec["status"])
@@ -82,7 +82,7 @@ func finished(t *testing.T, p *harness.Project, sid string) []byte {
 	return p.Get(t, p.LaML("/Recordings/"+sid+".wav"), p.Basic()).Want(t, 200).Body
 }
 
-// mono decodes a recording with one channel with ffmpeg.
+// mono decodes a recording that has one channel. It uses ffmpeg.
 func mono(t *testing.T, wav []byte) []float64 {
 	t.Helper()
 	left, _ := channels(t, wav)
@@ -90,7 +90,7 @@ func mono(t *testing.T, wav []byte) []float64 {
 }
 
 // TestRoomRecording shows that a backend can start, pause, resume and stop the recording of a room
-// session, and that the recording of a room that ends is completed.
+// session. If the room session ends first, its recording is completed.
 func TestRoomRecording(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "ffmpeg")
@@ -113,7 +113,7 @@ func TestRoomRecording(t *testing.T) {
 	sid := fmt.Sprint(p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)["sid"])
 	again := p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)
 	if again["sid"] != sid {
-		t.Errorf("a second start begins %v, want the recording that runs", again["sid"])
+		t.Errorf("a second start returned the recording %v, want the one in progress", again["sid"])
 	}
 
 	alice.Speak(440)
@@ -124,22 +124,22 @@ func TestRoomRecording(t *testing.T) {
 	for _, status := range []string{"paused", "in-progress", "stopped"} {
 		p.Post(t, item, p.Basic(), harness.Form(url.Values{"Status": {status}})).Want(t, 200)
 	}
-	samples := mono(t, finished(t, p, sid))
+	samples := mono(t, waitFinished(t, p, sid))
 	wantTone(t, "the recording", samples, 440, 1000)
 
 	next := fmt.Sprint(p.Post(t, list+".json", p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)["sid"])
 	carol := telephone.Connect(t, s, p.NewSAT(t, "carol").Token, "").G711().Dial(address)
 	carol.WaitAnswered()
-	for range 25 { // she hears what is recorded now; a recording without any sound would be absent
+	for range 25 { // Carol hears what is recorded; a recording without any sound would not be stored
 		carol.WaitSound(true)
 	}
 	p.Post(t, "/api/fabric/room_sessions/"+session+"/end", p.Basic()).Want(t, 204)
 	alice.WaitEnded()
-	finished(t, p, next)
+	waitFinished(t, p, next)
 	p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 400)
 	harness.Eventually(t, time.Minute, "the events of both recordings", func() error {
 		if got := hook.Told(); len(got) < 2 || got[0].Data.ID != session || got[1].Data.ID != session {
-			return fmt.Errorf("%d events were delivered, want one of each recording", len(got))
+			return fmt.Errorf("%d events were delivered, want one for each recording", len(got))
 		}
 		return nil
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// callRows opens a server's database, to write call records into it.
-func callRows(t *testing.T, s *harness.Server) *store.Store {
+// openRows opens a server's database, so that a test can write call records into it.
+func openRows(t *testing.T, s *harness.Server) *store.Store {
 	t.Helper()
 	rows, err := store.Open(t.Context(), store.Config{URL: s.Database(), Dir: s.Data})
 	if err != nil {
@@ -39,8 +39,8 @@ func callRows(t *testing.T, s *harness.Server) *store.Store {
 	return rows
 }
 
-// addCall writes the record of a call that began some minutes ago, and returns its ID. If cause is
-// set, the call has ended. talked is how long its parties were connected.
+// addCall writes the record of a call that began the given number of minutes ago. It returns the ID
+// of the call. The parties were connected for the time talked. If cause is set, the call has ended.
 func addCall(
 	t *testing.T, rows *store.Store, projectID string, from, to calls.Party,
 	minutes int, talked time.Duration, cause calls.Cause,
@@ -73,8 +73,8 @@ func addCall(
 	return r.ID
 }
 
-// TestScreensOfCalls shows that the pages about calls pass the checks of screens. The server itself
-// carries no calls, because it would end the calls that the test writes into the database.
+// TestScreensOfCalls shows that the pages about calls pass the checks of screens. The server runs
+// without calls, because otherwise it would end the calls that the test writes into the database.
 func TestScreensOfCalls(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestScreensOfCalls(t *testing.T) {
 	home := "/dashboard/projects/" + p.ID
 	s.arrive(home)
 
-	rows := callRows(t, server)
+	rows := openRows(t, server)
 	alice := calls.Party{Name: "Ada Lovelace", Address: "/private/ada", SubscriberID: ada.ID}
 	callee := calls.Party{Name: rtlName, Address: "/private/" + longApp, SubscriberID: bob.ID}
 	guest, erased := calls.Party{Name: "Guest"}, calls.Party{}

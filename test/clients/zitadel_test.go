@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestZitadelRP shows that the relying party of zitadel/oidc can run a complete login: code,
-// userinfo, refresh and revocation.
+// TestZitadelRP shows that an app that uses zitadel/oidc can redeem a code, get userinfo, and
+// refresh and revoke tokens.
 func TestZitadelRP(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -60,7 +60,7 @@ func signInWithZitadel(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 		t.Fatalf("Userinfo = %+v, %v, want %s", info, err, sub.Email)
 	}
 
-	nonce = "" // OpenID Connect Core, section 12.2: a refreshed ID token should have none
+	nonce = "" // a refreshed ID token should have none (OpenID Connect Core, section 12.2)
 	fresh, err := rp.RefreshTokens[*oidc.IDTokenClaims](ctx, party, tokens.RefreshToken, "", "")
 	if err != nil || fresh.IDTokenClaims.Subject != sub.ID {
 		t.Fatalf("RefreshTokens = %+v, %v, want subject %s", fresh, err, sub.ID)
@@ -70,6 +70,6 @@ func signInWithZitadel(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 		t.Errorf("RevokeToken: %v", err)
 	}
 	if _, err := rp.RefreshTokens[*oidc.IDTokenClaims](ctx, party, fresh.RefreshToken, "", ""); err == nil {
-		t.Errorf("a revoked refresh token returns tokens")
+		t.Errorf("RefreshTokens returned new tokens for a revoked refresh token")
 	}
 }

@@ -87,14 +87,14 @@ func TestCluster(t *testing.T) {
 		}
 		began, bound := time.Now(), it.within
 		it.kill()
-		l.works(it.without...)
+		l.waitSuccess(it.without...)
 		if it.without != nil {
 			within(t, "without the "+it.what, time.Since(began), bound)
 			began, bound = time.Now(), 10*time.Second
 		}
 
 		it.replace()
-		l.works(every...)
+		l.waitSuccess(every...)
 		within(t, "with a new "+it.what, time.Since(began), bound)
 		waitFallback(t, c.Nodes, "0")
 	}

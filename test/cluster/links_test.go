@@ -52,7 +52,7 @@ func TestLinks(t *testing.T) {
 
 	onFallback := func() { waitFallback(t, n, "1") }
 	notReady := func() { waitUnready(t, n) }
-	failing := func(k kind) func() { return func() { l.fails(k) } }
+	failing := func(k kind) func() { return func() { l.waitFailure(k) } }
 	nothing := func() {}
 	for _, d := range []disturbance{
 		{what: "Redis is slow", of: redis, toxic: slow, noticed: onFallback, without: every},
@@ -96,7 +96,7 @@ func TestLinks(t *testing.T) {
 		t.Log(d.what)
 		d.of.disturb(d.toxic)
 		d.noticed()
-		l.works(d.without...)
+		l.waitSuccess(d.without...)
 		if d.of == redis && d.toxic == slow {
 			l.timeLogins()
 		}
@@ -104,17 +104,17 @@ func TestLinks(t *testing.T) {
 		var waiting *storm
 		if d.storm {
 			waiting = newStorm(l)
-			waiting.begins(t)
+			waiting.waitBegin(t)
 		}
 
 		began := time.Now()
 		d.of.mend()
 		if d.storm {
-			waiting.ends(t, began)
+			waiting.waitEnd(t, began)
 			began = time.Now()
 		}
 		waitFallback(t, n, "0")
-		l.works(every...)
+		l.waitSuccess(every...)
 		within(t, "after "+d.what, time.Since(began), 10*time.Second)
 	}
 	l.end()

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// often is the interval between two operations of a client. Clients without a pause would use
-	// all CPU time during an outage, and would not find more faults.
+	// often is the interval between two operations of a client. Without a pause, the clients would
+	// use all CPU time during an outage, and would find no more faults.
 	often = 80 * time.Millisecond
 
 	// patience is how long a cluster may take to recover on a busy machine.
@@ -27,7 +27,7 @@ const (
 	scope = "openid offline_access"
 )
 
-// A kind is one of the kinds of operations in a load.
+// A kind is a kind of operations in a load.
 type kind int
 
 const (
@@ -48,7 +48,7 @@ type load struct {
 	stop    chan struct{}
 	work    sync.WaitGroup
 	done    [kinds]atomic.Int64 // operations that succeeded
-	lost    [kinds]atomic.Int64 // operations without a response, or refused with a 503
+	lost    [kinds]atomic.Int64 // operations that got no response or a 503
 
 	mu          sync.Mutex
 	logins      []*login
@@ -81,7 +81,7 @@ func newLoad(t *testing.T, n *harness.Nodes) *load {
 	l.repeat(l.change)
 	l.repeat(l.upload)
 	l.repeat(l.read)
-	l.works(logins, changes, uploads, downloads)
+	l.waitSuccess(logins, changes, uploads, downloads)
 	return l
 }
 
@@ -101,40 +101,41 @@ func (l *load) repeat(do func(n int)) {
 	})
 }
 
-// works waits until operations of these kinds succeed again.
-func (l *load) works(all ...kind) {
+// waitSuccess waits until more operations of each of these kinds have succeeded.
+func (l *load) waitSuccess(all ...kind) {
 	l.t.Helper()
 	for _, k := range all {
 		const some = 4
 		want := l.done[k].Load() + some
 		harness.Eventually(l.t, patience, fmt.Sprintf("operations of kind %d to succeed", k), func() error {
 			if n := l.done[k].Load(); n < want {
-				return fmt.Errorf("%d of %d have", n+some-want, some)
+				return fmt.Errorf("only %d of %d have succeeded", n+some-want, some)
 			}
 			return nil
 		})
 	}
 }
 
-// fails waits until an operation of this kind fails.
-func (l *load) fails(k kind) {
+// waitFailure waits until an operation of this kind fails.
+func (l *load) waitFailure(k kind) {
 	l.t.Helper()
 	before := l.lost[k].Load()
 	harness.Eventually(l.t, 2*patience, fmt.Sprintf("an operation of kind %d to fail", k), func() error {
 		if l.lost[k].Load() == before {
-			return errors.New("none has")
+			return errors.New("none has failed")
 		}
 		return nil
 	})
 }
 
 // logIn gets a code, redeems it, and refreshes the tokens three times. If twice is set, two clients
-// redeem the code at the same time. Two clients always use each refresh token at the same time.
+// redeem the code at the same time. Each refresh token is always used by two clients at the same
+// time.
 func (l *load) logIn(twice bool) {
 	f := l.client.NewFlow(scope)
 	code, err := f.QuickCode(l.cookies)
 	if err != nil {
-		return // nothing has been acknowledged
+		return // no login was acknowledged
 	}
 
 	it := &login{flow: f, code: code, history: history.New()}
@@ -185,7 +186,7 @@ func (l *load) upload(n int) {
 	}
 }
 
-// change creates a subscriber, and revokes a login.
+// change creates a subscriber. It also signs in and revokes the login.
 func (l *load) change(n int) {
 	p := l.client.Project
 	name := fmt.Sprintf("written%d@example.com", n)
@@ -216,7 +217,8 @@ func (l *load) change(n int) {
 	}
 }
 
-// read downloads an acknowledged recording. A complete response must contain the right bytes.
+// read downloads an acknowledged recording. If a response arrives completely, it must contain the
+// right bytes.
 func (l *load) read(int) {
 	var sid string
 	var sum [sha256.Size]byte
@@ -246,9 +248,9 @@ func isUnavailable(a harness.Answer) bool {
 	return a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != ""
 }
 
-// acknowledged sends a request and reports whether its response has the wanted status. It reads the
-// response into v. A lost response, and a 503 with Retry-After, are acceptable. All other responses
-// are faults.
+// acknowledged sends a request and reports whether its response has the wanted status. It decodes
+// the response into v. It also accepts a lost response and a 503 with Retry-After. All other
+// responses are faults.
 func (l *load) acknowledged(k kind, method, path string, v any, want int, opts ...harness.Option) bool {
 	a, err := l.front.Try(method, path, opts...)
 	switch {

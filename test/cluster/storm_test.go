@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A storm is many clients that want to sign in during an outage. After a refusal, each waits as
-// long as Retry-After requests, and up to a second more. The clients connect directly to the nodes
+// A storm is many clients that want to sign in during an outage. After a refusal, each client waits
+// for the time in Retry-After, and up to a second longer. The clients connect directly to the nodes
 // and check only what they need, because they share the CPU with the nodes.
 type storm struct {
 	clients  int
@@ -28,7 +28,7 @@ type storm struct {
 	waiting  atomic.Int64 // number of clients that were refused at least once
 }
 
-// newStorm starts the clients. Clients that cannot sign in for a long time give up.
+// newStorm starts the clients. A client gives up if it cannot sign in for a long time.
 func newStorm(l *load) *storm {
 	s := &storm{clients: 200, load: l}
 	if long() {
@@ -83,7 +83,7 @@ func (s *storm) try(node string) (after time.Duration, ok bool) {
 	return retryAfter(resp), resp.StatusCode == http.StatusOK
 }
 
-// send sends a request, and reads the answer to its end.
+// send sends a request and reads the complete answer.
 func (s *storm) send(method, to string, opts ...harness.Option) (*http.Response, error) {
 	r, err := http.NewRequest(method, to, nil)
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *storm) send(method, to string, opts ...harness.Option) (*http.Response,
 	return resp, err
 }
 
-// retryAfter returns how long an answer asks its client to wait, or a second if the answer does not
-// say.
+// retryAfter returns how long an answer asks the client to wait. If the answer does not say this,
+// retryAfter returns a second.
 func retryAfter(resp *http.Response) time.Duration {
 	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 	if err != nil {
@@ -111,8 +111,8 @@ func retryAfter(resp *http.Response) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// begins waits until every client has been refused.
-func (s *storm) begins(t *testing.T) {
+// waitBegin waits until every client has been refused at least once.
+func (s *storm) waitBegin(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, patience, "all clients to be refused", func() error {
 		if n := s.waiting.Load(); n < int64(s.clients) {
@@ -122,10 +122,10 @@ func (s *storm) begins(t *testing.T) {
 	})
 }
 
-// ends waits until every client has signed in. In the long run before a release, half of the clients
-// must sign in within 10 seconds. How long the others take depends on the CPU time of nodes,
-// databases and clients.
-func (s *storm) ends(t *testing.T, mended time.Time) {
+// waitEnd waits until every client has signed in or given up. It fails the test if one has given
+// up. In the long run before a release, half of the clients must sign in within 10 seconds. How
+// long the other half takes depends on the CPU time that nodes, databases and clients need.
+func (s *storm) waitEnd(t *testing.T, mended time.Time) {
 	t.Helper()
 	harness.Eventually(t, patience, "half of the clients to sign in", func() error {
 		if n := s.signedIn.Load(); n < int64(s.clients/2) {

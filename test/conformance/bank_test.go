@@ -23,10 +23,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A way describes how the clients of a FAPI 2.0 plan authenticate, and how they bind their tokens.
+// A way describes how the clients in a FAPI 2.0 plan authenticate, and to what their tokens are
+// bound.
 type way struct{ auth, bind string }
 
-// These are the values of a way, with the Foundation's names.
+// These are the values in a way, as the OpenID Foundation names them.
 const (
 	byKey  = "private_key_jwt"
 	byTLS  = "mtls"
@@ -39,8 +40,8 @@ func wayOf(name string) way {
 	return way{auth, bind}
 }
 
-// certificateHeader is the header in which a trusted proxy reports the certificate of a client. The
-// test acts as the proxy.
+// certificateHeader is the header in which a trusted proxy passes on the certificate of a client.
+// The test acts as this proxy.
 const certificateHeader = "X-SSL-Cert"
 
 // A bank is a client with the profile fapi2. It has a key for its assertions and request objects,
@@ -70,7 +71,7 @@ func newBank(t harness.T, p *harness.Project, w way, flags ...string) bank {
 	return newBankWith(t, p, w, key, flags...)
 }
 
-// newBankWith registers a bank with this key.
+// newBankWith is like newBank, but signing is the key for assertions and request objects.
 func newBankWith(t harness.T, p *harness.Project, w way, signing jose.JSONWebKey, flags ...string) bank {
 	t.Helper()
 	b := bank{way: w, signing: signing, holder: newKey(t)}
@@ -99,14 +100,14 @@ func newBankWith(t harness.T, p *harness.Project, w way, signing jose.JSONWebKey
 	switch {
 	case w.bind == byTLS:
 		all = append(all, "--tls-client-certificate-bound-access-tokens")
-	case w.auth == byTLS: // without a proof, tokens would be bound to the certificate
+	case w.auth == byTLS: // otherwise, tokens would be bound to the certificate
 		all = append(all, "--dpop-bound-access-tokens")
 	}
 	b.Client = p.NewClient(t, "web", append(all, flags...)...)
 	return b
 }
 
-// selfSigned returns a certificate that its own key signed.
+// selfSigned returns a key and a certificate that is signed with this key.
 func selfSigned(t harness.T) (key *ecdsa.PrivateKey, der []byte) {
 	t.Helper()
 	key = newKey(t)
@@ -156,8 +157,8 @@ func changed(all, changes members) members {
 	return all
 }
 
-// bankAssertion returns a client assertion, with changed claims (FAPI 2.0 Security Profile, section
-// 5.3.2.1).
+// bankAssertion returns a client assertion (FAPI 2.0 Security Profile, section 5.3.2.1), with
+// changes to its claims.
 func (m *module) bankAssertion(b bank, changes members) string {
 	m.Helper()
 	now := time.Now()
@@ -173,7 +174,8 @@ func (m *module) bankAssertion(b bank, changes members) string {
 	}, changes))
 }
 
-// authenticated returns the options that send a form as the bank. An assertion in the form is kept.
+// authenticated returns the options that send a form and authenticate the bank. If the form already
+// contains an assertion, no other is added.
 func (m *module) authenticated(b bank, form url.Values) []harness.Option {
 	m.Helper()
 	v := maps.Clone(form)
@@ -191,7 +193,7 @@ func (m *module) authenticated(b bank, form url.Values) []harness.Option {
 	return options
 }
 
-// proof returns a DPoP proof for a request to an endpoint, with changed claims.
+// proof returns a DPoP proof for a request to an endpoint, with changes to its claims.
 func (m *module) proof(b bank, method, endpoint, token string, changes members) string {
 	m.Helper()
 	claims := members{"jti": rand.Text(), "htm": method, "htu": endpoint, "iat": time.Now().Unix()}
@@ -202,13 +204,13 @@ func (m *module) proof(b bank, method, endpoint, token string, changes members) 
 	return m.sign(b.holder, jose.ES256, members{"typ": "dpop+jwt", "jwk": public}, changed(claims, changes))
 }
 
-// thumbprint returns the thumbprint of the key for proofs, as in dpop_jkt.
+// thumbprint returns the thumbprint of the bank's key for proofs, in the form of dpop_jkt.
 func (m *module) thumbprint(b bank) string {
 	m.Helper()
 	return thumbprintOf(m, b.holder.Public())
 }
 
-// otherHolder returns the bank with a different key for proofs.
+// otherHolder returns a copy of the bank with a different key for proofs.
 func (m *module) otherHolder(b bank) bank {
 	m.Helper()
 	b.holder = newKey(m)

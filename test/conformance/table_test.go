@@ -10,13 +10,14 @@ import (
 	"testing"
 )
 
-// A page is the content of docs/openid.md: the plans, and the states of the modules that it names.
+// A page holds the tables of docs/openid.md: the plans, and the states of the modules that the page
+// names.
 type page struct {
 	plans  map[string]row
 	states map[string]string
 }
 
-// A row is the row of a plan: the test that runs the plan, and how many modules the plan has.
+// A row is what the page says about a plan: the test that runs the plan, and its number of modules.
 type row struct {
 	test    string
 	modules int
@@ -29,8 +30,9 @@ var (
 )
 
 // readPage reads the two tables in the section "The plans" of docs/openid.md. A row of the second
-// table names modules and their state. The last column, which has the result of the Foundation's
-// suite, is ignored. Each row on the page that begins with code must belong to one of these tables.
+// table contains the names of modules and their state. Its last column, the result in the
+// Foundation's suite, is ignored. After this heading, each row that begins with code must belong to
+// one of the two tables.
 func readPage(t *testing.T) page {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/openid.md")
@@ -52,7 +54,7 @@ func readPage(t *testing.T) page {
 
 		m := moduleRow.FindStringSubmatch(line)
 		if m == nil {
-			t.Fatalf("docs/openid.md has a row without a plan and modules: %s", line)
+			t.Fatalf("docs/openid.md has a row that names neither a plan nor modules: %s", line)
 		}
 		for _, name := range codeSpan.FindAllStringSubmatch(m[1], -1) {
 			p.states[name[1]] = strings.ReplaceAll(m[2], "`", "")
@@ -61,8 +63,8 @@ func readPage(t *testing.T) page {
 	return p
 }
 
-// state returns the outcome that the page has for a module. Modules that the page does not name
-// pass.
+// state returns the state of a module according to the page. If the page does not name the module,
+// the module passes.
 func (p page) state(module string) string { return cmp.Or(p.states[module], passes) }
 
 // TestTable compares the tables in docs/openid.md with the plans that run. Both must have the same
@@ -73,7 +75,7 @@ func TestTable(t *testing.T) {
 	for _, p := range plans {
 		want := row{p.test, len(p.modules)}
 		if got := page.plans[p.name]; got != want {
-			t.Errorf("docs/openid.md has %v for %s, want %v", got, p.name, want)
+			t.Errorf("docs/openid.md has the row %v for the plan %s, want %v", got, p.name, want)
 		}
 		delete(page.plans, p.name)
 		for _, e := range p.modules {
@@ -82,17 +84,17 @@ func TestTable(t *testing.T) {
 	}
 
 	for name := range page.plans {
-		t.Errorf("docs/openid.md has the plan %s, which no test runs", name)
+		t.Errorf("docs/openid.md names the plan %s, which no test runs", name)
 	}
 	for said := range page.states {
 		if !slices.ContainsFunc(names, func(name string) bool { return isNamed(name, said) }) {
-			t.Errorf("docs/openid.md has the module %s, which no test runs", said)
+			t.Errorf("docs/openid.md names the module %s, which no test runs", said)
 		}
 	}
 }
 
-// isNamed reports whether said names a module. The page contains the whole name, its beginning with
-// an ellipsis, or its end with a hyphen.
+// isNamed reports whether said names a module. It may be the whole name, the beginning of the name
+// and an ellipsis, or the end of the name with its hyphen.
 func isNamed(module, said string) bool {
 	if start, isStart := strings.CutSuffix(said, "…"); isStart {
 		return strings.HasPrefix(module, start)

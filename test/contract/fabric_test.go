@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// unprovoked lists statuses that no test here provokes, because they need an internal fault or a
-// heavy load.
+// unprovoked lists statuses that no test in this package provokes, because they need an internal
+// fault or a heavy load.
 var unprovoked = []string{"429", "500", "503"}
 
 // TestOperations shows that every operation of the fabric returns all its documented statuses. It
@@ -39,14 +39,14 @@ func TestOperations(t *testing.T) {
 
 			for status := range op.Responses.Map() {
 				if !seen[status] && !slices.Contains(unprovoked, status) {
-					t.Errorf("%s is documented, but no request provoked it", status)
+					t.Errorf("the status %s is documented, but no request provoked it", status)
 				}
 			}
 		})
 	}
 }
 
-// A look records a response's status and returns the response.
+// A look is a function that records the status of a response and returns the response.
 type look func(harness.Answer) harness.Answer
 
 // schemes returns the security schemes that may call an operation.
@@ -59,7 +59,7 @@ func (op operation) schemes() (all []string) {
 	return all
 }
 
-// succeeds calls the operation with each permitted credential.
+// succeeds calls the operation with each kind of permitted credentials.
 func (w *world) succeeds(t *testing.T, op operation, see look) {
 	t.Helper()
 	who := op.schemes()
@@ -76,13 +76,13 @@ func (w *world) succeeds(t *testing.T, op operation, see look) {
 			a = see(w.ask(t, op, w.who[name], w.subject(t, op), w.bodyFor(t, op, name)))
 		}
 		if a.Status < 200 || a.Status > 299 {
-			t.Errorf("as %s: %d %s, want success", name, a.Status, a.Body)
+			t.Errorf("as %s: %d %s, want 200 to 299", name, a.Status, a.Body)
 		}
 	}
 }
 
-// refuses calls the operation without credentials, with a wrong token, without the scope, and with
-// credentials of other kinds.
+// refuses calls the operation without credentials, with a made-up token, with a key without scopes,
+// and with credentials of other kinds.
 func (w *world) refuses(t *testing.T, op operation, see look) {
 	t.Helper()
 	who := op.schemes()
@@ -131,7 +131,8 @@ func (w *world) hides(t *testing.T, op operation, see look) {
 				other[i] = unknown
 				a := see(w.ask(t, op, w.who[name], strings.Join(other, "/"), body)).Want(t, 404)
 				if !bytes.Equal(a.Body, foreign.Body) {
-					t.Errorf("another project's object = %s, an unknown one = %s, want the same", foreign.Body, a.Body)
+					t.Errorf("another project's object returned %s, and an unknown one %s, want the same",
+						foreign.Body, a.Body)
 				}
 			}
 		}
@@ -160,8 +161,8 @@ func (w *world) asksForPages(t *testing.T, op operation, see look) {
 	see(w.ask(t, op, as, path+"?page_size=1", nil)).Want(t, 200)
 }
 
-// refusesBodies sends malformed bodies, a body with a wrong type for every member, and a body
-// without the required members.
+// refusesBodies sends malformed bodies, a body whose members all have a wrong type, and an empty
+// object.
 func (w *world) refusesBodies(t *testing.T, op operation, see look) {
 	t.Helper()
 	if op.RequestBody == nil {
@@ -209,7 +210,7 @@ func (w *world) refusesBodies(t *testing.T, op operation, see look) {
 	}
 }
 
-// wantFault checks that a 422 names a parameter among its errors.
+// wantFault checks that an answer is a 422 and that one of its errors names a parameter.
 func wantFault(t *testing.T, a harness.Answer, param string) {
 	t.Helper()
 	var body struct{ Errors []struct{ Attribute string } }
@@ -219,7 +220,7 @@ func wantFault(t *testing.T, a harness.Answer, param string) {
 			return
 		}
 	}
-	t.Errorf("%s: no error names %s", a.Body, param)
+	t.Errorf("%s contains no error for %s", a.Body, param)
 }
 
 // refusesOther provokes the documented statuses that the other checks do not provoke.
@@ -252,8 +253,8 @@ func (w *world) refusesOther(t *testing.T, op operation, see look) {
 	}
 }
 
-// TestKinds shows that an update of each kind of resource changes the members that are sent and
-// leaves the others unchanged.
+// TestKinds shows that an update of a resource changes the members that were sent and no others,
+// for each kind of resource.
 func TestKinds(t *testing.T) {
 	w := newWorld(t)
 	for _, op := range w.operations("Kinds of resources") {
@@ -279,14 +280,14 @@ func TestKinds(t *testing.T) {
 
 			for name, was := range before {
 				if string(after[name]) != string(was) {
-					t.Errorf("%s was %s and is %s, although it was not sent", name, was, after[name])
+					t.Errorf("%s changed from %s to %s, although it was not sent", name, was, after[name])
 				}
 			}
 		})
 	}
 }
 
-// canonical returns the name under which the server returns a member.
+// canonical returns the name that the server uses for a member in responses.
 func canonical(schema *openapi3.Schema, name string) string {
 	if of, ok := strings.CutPrefix(schema.Properties[name].Value.Description, "Another name of `"); ok {
 		return strings.TrimSuffix(of, "`.")

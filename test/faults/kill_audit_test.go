@@ -13,7 +13,7 @@ import (
 )
 
 // TestKillDuringAudit kills the server while people sign in and clients redeem codes. The audit
-// chains stay intact and contain every acknowledged login and grant.
+// trail stays intact, and contains every acknowledged login and grant.
 func TestKillDuringAudit(t *testing.T) {
 	harness.Rows(t)
 	const workers = 4
@@ -45,7 +45,7 @@ func TestKillDuringAudit(t *testing.T) {
 		}
 		report := s.CLI(t, "", "audit", "verify")
 		if report["whole"] != true {
-			t.Fatalf("audit verify after the kill: %v, want an intact trail", report)
+			t.Fatalf("audit verify after a kill reported %v, want an intact trail", report)
 		}
 	}
 
@@ -58,10 +58,10 @@ func TestKillDuringAudit(t *testing.T) {
 			t.Errorf("the grant %s was acknowledged but is not in the audit trail", a.grant)
 		}
 	}
-	t.Logf("%d acknowledged logins, %d events", len(acked), len(written))
+	t.Logf("%d logins were acknowledged, and the trail has %d events", len(acked), len(written))
 }
 
-// An acknowledged login is one whose client has received tokens.
+// An acknowledged login is a login whose client received tokens.
 type acknowledged struct{ session, grant string }
 
 // signInUntilKilled signs in with the password, in a new browser each time, until the server is
@@ -89,7 +89,7 @@ func signInUntilKilled(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 	}
 }
 
-// sidOf returns the session id of an ID token.
+// sidOf returns the session ID in an ID token.
 func sidOf(t *testing.T, token string) string {
 	t.Helper()
 	var claims struct {
@@ -104,25 +104,26 @@ func sidOf(t *testing.T, token string) string {
 	}
 
 	if err != nil || claims.SessionID == "" {
-		t.Errorf("an ID token without a sid: %v", err)
+		t.Errorf("an ID token has no sid: %v", err)
 	}
 	return claims.SessionID
 }
 
-// grantOf returns the grant of a refresh token. The ID of the grant is the token's first part.
+// grantOf returns the ID of the grant to which a refresh token belongs. It is the first part of the
+// token.
 func grantOf(t *testing.T, refresh string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(refresh, ".")
 	raw, err := base64.RawURLEncoding.DecodeString(head)
 	if err != nil || len(raw) != 16 {
-		t.Errorf("a refresh token that names no grant")
+		t.Errorf("a refresh token does not begin with the ID of a grant")
 		return ""
 	}
 	return uuid.UUID(raw).String()
 }
 
-// eventsOf returns the actions and targets in the audit trail. The target of a login is its
-// session.
+// eventsOf returns the action and target of each event in the audit trail. For a login, the session
+// takes the place of the target.
 func eventsOf(t *testing.T, s *harness.Server) map[string]bool {
 	t.Helper()
 	written := make(map[string]bool)
@@ -145,7 +146,7 @@ func eventsOf(t *testing.T, s *harness.Server) map[string]bool {
 	return written
 }
 
-// A stopper is a test in which a failure ends only the current attempt.
+// A stopper is a test in which Fatalf ends only the current attempt.
 type stopper struct{ *testing.T }
 
 type stopped struct{}

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestKillAfterProofs kills the server while clients use DPoP proofs. A proof that was accepted
-// before the server was killed is refused afterwards.
+// TestKillAfterProofs kills the server while clients use DPoP proofs. If a proof was accepted
+// before the kill, it is refused after the restart.
 func TestKillAfterProofs(t *testing.T) {
 	t.Parallel()
 	const workers, endpoint, api = 4, "/oauth/token", "/api/fabric/resources/subscribers"
@@ -35,15 +35,15 @@ func TestKillAfterProofs(t *testing.T) {
 
 	for round := range rounds() {
 		acked := newCounter()
-		asked, seen := make([][]harness.Option, workers), make([][]harness.Option, workers)
+		tokenProofs, apiProofs := make([][]harness.Option, workers), make([][]harness.Option, workers)
 		var wg sync.WaitGroup
 		for i := range workers {
 			wg.Go(func() {
-				asked[i] = useUntilKilled(p, ask, acked,
+				tokenProofs[i] = useUntilKilled(p, ask, acked,
 					func() harness.Option { return h.Proof("POST", endpoint, "", "") })
 			})
 			wg.Go(func() {
-				seen[i] = useUntilKilled(p, read, acked,
+				apiProofs[i] = useUntilKilled(p, read, acked,
 					func() harness.Option { return h.Proof("GET", api, tokens.AccessToken, "") })
 			})
 		}
@@ -55,11 +55,11 @@ func TestKillAfterProofs(t *testing.T) {
 		s.Restart(t)
 
 		for i := range workers {
-			for _, proof := range asked[i] {
+			for _, proof := range tokenProofs[i] {
 				p.Post(t, endpoint, append(c.Authenticated(url.Values{"grant_type": {"client_credentials"},
 					"scope": {"Voice"}}), proof)...).WantError(t, 400, "invalid_dpop_proof")
 			}
-			for _, proof := range seen[i] {
+			for _, proof := range apiProofs[i] {
 				p.Get(t, api, harness.Header("Authorization", "DPoP "+tokens.AccessToken), proof).Want(t, 401)
 			}
 		}
@@ -68,7 +68,7 @@ func TestKillAfterProofs(t *testing.T) {
 	}
 }
 
-// useUntilKilled uses new proofs until the server is killed, and returns those that were accepted.
+// useUntilKilled uses new proofs until the server is killed, and returns the accepted ones.
 func useUntilKilled(p *harness.Project, use func(harness.Option) (harness.Answer, error), acked *counter,
 	prove func() harness.Option) (accepted []harness.Option) {
 	for {

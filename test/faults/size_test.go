@@ -14,13 +14,13 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// An installation is a server with many rows and recordings, and with tokens that must stay valid.
+// An installation is a server with many rows and recordings. Its tokens must stay valid.
 type installation struct {
 	*load
 	owner   harness.Subscriber
-	refresh string // a refresh token of the owner
+	refresh string // newest refresh token of the owner
 	sids    []string
-	env     []string // environment variables of its servers
+	env     []string // environment variables of the server
 }
 
 // sizes returns the numbers of subscribers and recordings in an installation.
@@ -31,14 +31,14 @@ func sizes() (subscribers, recordings int) {
 	return 200, 40
 }
 
-// TestMoveInstallation backs up an installation while it serves, and restores it elsewhere. Then it
-// moves the installation to PostgreSQL, Redis and an object store, and back. Its tokens stay valid.
-// With LONG=1 in the environment, the installation is large.
+// TestMoveInstallation backs up an installation under load, and restores it elsewhere. Then it
+// moves the installation to PostgreSQL, Redis and an object store, and back to SQLite and files.
+// Tokens stay valid when it moves. With LONG=1 in the environment, the installation is large.
 func TestMoveInstallation(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
 	store, bucket := servers.S3(t)
-	env := []string{"SELVAGE_TOKENS__ACCESS_JWT=2h"} // filling and moving takes longer than the default
+	env := []string{"SELVAGE_TOKENS__ACCESS_JWT=2h"} // longer than filling and moving take
 	for name, value := range store.Env(bucket) {
 		if name != "SELVAGE_MEDIA" {
 			env = append(env, name+"="+value)
@@ -47,9 +47,10 @@ func TestMoveInstallation(t *testing.T) {
 	in := fill(t, env)
 	t.Run("backed up and restored", in.restored)
 
-	in.moves(t, place{rows: servers.Postgres(t), sessions: servers.Redis(t), media: store.Env(bucket)["SELVAGE_MEDIA"]})
+	in.move(t, place{rows: servers.Postgres(t), sessions: servers.Redis(t),
+		media: store.Env(bucket)["SELVAGE_MEDIA"]})
 	back := t.TempDir()
-	in.moves(t, place{
+	in.move(t, place{
 		rows:     "sqlite:" + filepath.Join(back, "rows.db"),
 		media:    "dir:" + filepath.Join(back, "media"),
 		sessions: "sqlite:" + filepath.Join(back, "sessions.db"),
@@ -63,7 +64,7 @@ func (p place) env() []string {
 	return []string{"SELVAGE_DATABASE=" + p.rows, "SELVAGE_SESSIONS=" + p.sessions, "SELVAGE_MEDIA=" + p.media}
 }
 
-// fill starts a server with environment variables, and fills it.
+// fill starts a server with environment variables, and adds the rows, recordings and tokens.
 func fill(t *testing.T, env []string) *installation {
 	t.Helper()
 	subscribers, recordings := sizes()
@@ -100,6 +101,7 @@ func fill(t *testing.T, env []string) *installation {
 }
 
 // restored creates a backup under load, restores it into another directory, and signs in there.
+// Access tokens from before are not valid there.
 func (in *installation) restored(t *testing.T) {
 	dir := t.TempDir()
 	key, archive := filepath.Join(dir, "key.txt"), filepath.Join(dir, "backups")+"/"
@@ -133,16 +135,16 @@ func (in *installation) restored(t *testing.T) {
 	}
 }
 
-// moves copies the rows and the media while the server is running, and again after the server has
-// stopped. It then starts the server in the new place. All tokens are valid there.
-func (in *installation) moves(t *testing.T, to place) {
+// move copies the rows and the media while the server is running, and again after it has stopped.
+// It then starts the server in the new place, where all tokens must be valid.
+func (in *installation) move(t *testing.T, to place) {
 	t.Helper()
 	for _, running := range []bool{true, false} {
 		began := time.Now()
 		in.project.Command(t, "", "migrate", "copy", "--to", to.rows)
 		copied := time.Now()
 		in.project.Command(t, "", "migrate", "copy-media", "--to", to.media)
-		t.Logf("copying took %v for rows and %v for media (running: %v)",
+		t.Logf("copying took %v for rows and %v for media (server running: %v)",
 			copied.Sub(began), time.Since(copied), running)
 		if running {
 			if err := in.project.Stop(t); err != nil {
@@ -172,7 +174,7 @@ func (in *installation) moves(t *testing.T, to place) {
 	in.addTokens()
 }
 
-// at returns the installation as another server serves it.
+// at returns the same installation on another server.
 func (in *installation) at(s *harness.Server) *installation {
 	p, c := *in.project, *in.client
 	p.Server, c.Project = s, &p
@@ -185,12 +187,12 @@ func (in *installation) at(s *harness.Server) *installation {
 	}
 }
 
-// wantComplete checks the audit trail, all media, and that a subscriber and a recording are found.
+// wantComplete checks the audit trail and all media, and looks up a subscriber and two recordings.
 func (in *installation) wantComplete(t *testing.T) {
 	t.Helper()
 	p := in.project
 	if report := p.CLI(t, "", "audit", "verify"); report["whole"] != true {
-		t.Errorf("audit verify = %v, want an intact trail", report)
+		t.Errorf("audit verify reported %v, want an intact trail", report)
 	}
 	p.Command(t, "", "recording", "verify", "--project", p.ID)
 	subscribers, _ := sizes()

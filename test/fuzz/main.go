@@ -1,12 +1,12 @@
-// Command fuzz runs every fuzz target of the module in turn, and prints how many inputs each one
-// has tried.
+// Command fuzz runs the fuzz targets of the module one after another, and prints how many inputs
+// each of them tried.
 //
 //	go run ./test/fuzz [-time 60s] [-targets REGEXP]
 //
-// `make fuzz FUZZTIME=60s` runs it. A target fails on a crash, on a wrong result and on an input
-// that costs too much; see package fuzzcost. A target that fails does not stop the others. Go
-// writes the failing input to testdata/fuzz in the target's package, and `go test` runs it from
-// then on. Inputs that reach new code are kept in Go's build cache for the next run.
+// `make fuzz FUZZTIME=60s` runs this command. A target fails if an input causes a crash or a wrong
+// result, or costs too much; see package fuzzcost. A target that fails does not stop the others. Go
+// writes the failing input to testdata/fuzz in the target's package, and from then on `go test`
+// tests it. Inputs that reach new code are kept in Go's build cache for the next run.
 package main
 
 import (
@@ -25,7 +25,8 @@ import (
 
 func main() {
 	each := flag.String("time", "60s", "how long each target runs: a duration, or a `number` of inputs such as 1000x")
-	only := flag.String("targets", "", "a `regexp` of the targets to run, such as ^FuzzForm$; all by default")
+	only := flag.String("targets", "",
+		"a `regexp` for the names of the targets to run, such as ^FuzzForm$; runs all by default")
 	flag.Parse()
 	failed, err := run(*each, *only)
 	if err != nil {
@@ -84,7 +85,7 @@ func run(each, only string) (failed int, err error) {
 
 var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(\w+ \*testing\.F\)`)
 
-// list returns the targets below a directory, sorted by package and name.
+// list returns the targets in a directory and below, sorted by package and name.
 func list(root string) (all []target, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -106,9 +107,9 @@ func list(root string) (all []target, err error) {
 	return all, err
 }
 
-// fuzz runs a target and returns the output of go test. Go may shorten an input that reaches new
-// code with at most 50 attempts. Without this limit, it could spend all its time on inputs for
-// which the code reached also depends on chance, as in a database.
+// fuzz runs a target and returns the output of go test. Go makes at most 50 attempts to shorten an
+// input that reaches new code. Without this limit, it could spend all its time on inputs that reach
+// different code each time, for example in a database.
 func (t target) fuzz(each string) ([]byte, error) {
 	cmd := exec.Command("go", "test", "-vet=off", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each,
 		"-fuzzminimizetime", "50x", "./"+t.dir)
@@ -122,18 +123,19 @@ func (t target) fuzz(each string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// counts holds the figures of the last progress line.
+// counts holds the figures in a progress line of go test.
 type counts struct{ inputs, fresh, corpus int }
 
 var progress = regexp.MustCompile(`execs: (\d+) .*new interesting: (\d+) \(total: (\d+)\)`)
 
-// count returns the last figures that go test has printed.
+// count returns the figures in the last progress line of an output.
 func count(out []byte) (c counts) {
 	lines := progress.FindAllSubmatch(out, -1)
 	if len(lines) == 0 {
 		return c
 	}
 	last := lines[len(lines)-1]
-	_, _ = fmt.Sscan(string(bytes.Join(last[1:], []byte(" "))), &c.inputs, &c.fresh, &c.corpus) // digits
+	// The parts are digits.
+	_, _ = fmt.Sscan(string(bytes.Join(last[1:], []byte(" "))), &c.inputs, &c.fresh, &c.corpus)
 	return c
 }

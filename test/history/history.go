@@ -27,9 +27,9 @@ type History struct {
 // New returns an empty History.
 func New() *History { return &History{began: time.Now()} }
 
-// Ask makes a request for a client, records it and returns its output. A request without an answer,
-// or with an error other than invalid_grant, is recorded as Unknown. Except for status 503, such an
-// error is a fault of the server.
+// Ask makes a request for a client, records it and returns its output. If the request got no answer
+// or an error other than invalid_grant, its output is Unknown. Such an error is a fault of the
+// server unless its status is 503.
 func (h *History) Ask(client int, in Use, do func() (harness.Tokens, error)) string {
 	call := time.Since(h.began)
 	tokens, err := do()
@@ -74,9 +74,9 @@ func (h *History) Check(m Model) error {
 	return nil
 }
 
-// merged returns at most two operations for each input and output, because more operations make no
-// difference. The first operation ends when the first of the merged operations has ended. The
-// second begins when all of them have begun. The others fit in between.
+// merged returns at most two operations for each pair of input and output, because more make no
+// difference. The first ends when the earliest of the merged operations ended. The second begins
+// when the latest of them began. All others fit in between.
 func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	type same struct{ in, out any }
 	first, last := map[same]porcupine.Operation{}, map[same]porcupine.Operation{}
@@ -98,7 +98,7 @@ func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	}
 
 	for key, op := range first {
-		op.ClientId = len(few) // each has its own client, because they overlap
+		op.ClientId = len(few) // the operations of one client must not overlap
 		few = append(few, op)
 		if l, twice := last[key]; twice {
 			l.ClientId = len(few)

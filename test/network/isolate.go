@@ -12,20 +12,20 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// Address and OtherAddress are the addresses in the network of [Isolate], in addition to loopback.
-// Router is the address of the default router, which does not exist and never answers.
+// Address and OtherAddress are addresses of the machine in the network of [Isolate], in addition to
+// loopback. Router is the address of the default router, which does not exist.
 const (
 	Address      = "192.0.2.1"
 	OtherAddress = "192.0.2.2"
 	Router       = "192.0.2.254"
 )
 
-// isolated is the environment variable with the name of the test for which this process runs in its
-// own network.
+// isolated is an environment variable. It contains the name of the test for which this process runs
+// in its own network.
 const isolated = "SELVAGE_TEST_ISOLATED"
 
-// connect adds the addresses to a network namespace, and then runs a command there. No router
-// answers on the default route, but without a route Firefox considers itself offline.
+// connect adds the addresses to a network namespace, and then runs a command there. The router of
+// the default route does not exist, but without this route, Firefox considers itself offline.
 const connect = `
 set -e
 ip link set lo up
@@ -38,10 +38,10 @@ ip route add default via ` + Router + ` dev other
 exec "$@"
 `
 
-// Isolate runs the calling test again in another process, which cannot reach other machines. The
-// network namespace of that process has only loopback and two more addresses. All processes started
-// there end with that process. Isolate reports whether it was called in that process. If it returns
-// false, the caller must return.
+// Isolate runs the calling test again in another process, which cannot reach other machines. Its
+// network has only loopback and two more addresses. All processes that it starts end when it ends.
+// Isolate returns true in the other process. If it returns false, the test is over, and the caller
+// must return.
 func Isolate(t interface {
 	harness.T
 	Name() string
@@ -62,7 +62,8 @@ func Isolate(t interface {
 	}
 	args = append(args, "sh", "-c", connect, "sh")
 	if out, err := exec.Command("unshare", append(args, "true")...).CombinedOutput(); err != nil {
-		harness.Missing(t, fmt.Sprintf("the right to make network namespaces (%v, %s)", err, bytes.TrimSpace(out)))
+		harness.Missing(t,
+			fmt.Sprintf("the right to create network namespaces (%v, %s)", err, bytes.TrimSpace(out)))
 	}
 
 	cmd := exec.Command("unshare", append(args, os.Args[0], "-test.run="+selection(t.Name()), "-test.v")...)
@@ -78,7 +79,8 @@ func Isolate(t interface {
 	return false
 }
 
-// selection returns a pattern that matches the test, and the subtests that this process should run.
+// selection returns a pattern for the test and for those of its subtests that this process was
+// asked to run.
 func selection(name string) string {
 	_, subtests, some := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
 	if !some {

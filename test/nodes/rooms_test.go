@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// TestRoomElsewhere shows that clients of two nodes meet in one room. The room is on the node of
-// the first client, and the next room session may be on the other node.
+// TestRoomElsewhere shows that clients of two nodes meet in the same room. Each session of the room
+// is on the node of its first client, so the next session may be on the other node.
 func TestRoomElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -28,7 +28,8 @@ func TestRoomElsewhere(t *testing.T) {
 		other = second.Dial("/public/hall")
 		other.WaitAnswered()
 		if one.Node() == "" || one.Node() != other.Node() {
-			t.Errorf("one member sees the room on node %q, the other on %q, want one node", one.Node(), other.Node())
+			t.Errorf("the room is on node %q for one member and on %q for the other, want one node",
+				one.Node(), other.Node())
 		}
 		return one, other
 	}
@@ -47,24 +48,24 @@ func TestRoomElsewhere(t *testing.T) {
 		}
 	}
 
-	harness.Eventually(t, soon, "the end of the room session", func() error {
+	harness.Eventually(t, soon, "the room session to end", func() error {
 		if ids := p.runningRooms(t, n.Each[1]); len(ids) > 0 {
-			return fmt.Errorf("the sessions %v are running", ids)
+			return fmt.Errorf("the sessions %v are still running", ids)
 		}
 		return nil
 	})
 	bob, alice = meet(there, here)
 	if alice.Node() == first {
-		t.Errorf("the second room session is on node %s, want the node of its first member", first)
+		t.Errorf("the second room session is also on node %s, want the node of its first member", first)
 	}
 	bob.Hangup()
 	alice.Hangup()
 }
 
-// TestRoomTakenOver kills the node of a room. The other node takes over the room when someone
-// arrives there: a member that attaches, or a new caller. Members that attach return to the same
-// session. A locked session stays locked. The session's recording stops with the node, and a new
-// recording starts. The member that does not attach leaves the session.
+// TestRoomTakenOver kills the node of a room. The other node takes over the room when a member
+// attaches there or when somebody calls the room there. Members that attach return to the same
+// session. A locked session stays locked. The session's recording ends with the node, and a new
+// recording starts. A member that does not attach leaves the session.
 func TestRoomTakenOver(t *testing.T) {
 	for _, first := range []string{"member", "caller"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestRoomTakenOver(t *testing.T) {
 			if first == "member" {
 				late := phone.Connect(t, n.Each[1], p.NewSAT(t, "late").Token, "").G711().Dial("/public/hall")
 				if cause := late.WaitEnded(); cause != "CALL_REJECTED" {
-					t.Errorf("a caller of the locked room got %s, want CALL_REJECTED", cause)
+					t.Errorf("a call to the locked room ended with %s, want CALL_REJECTED", cause)
 				}
 			}
 
@@ -133,7 +134,7 @@ func (p people) runningRoom(t *testing.T, at *harness.Server) string {
 	return ids[0]
 }
 
-// runningRooms returns the ids of the room sessions that are running.
+// runningRooms returns the IDs of the project's running room sessions.
 func (p people) runningRooms(t *testing.T, at *harness.Server) (ids []string) {
 	t.Helper()
 	var page struct{ Data []struct{ ID string } }
@@ -155,7 +156,7 @@ func (p people) wantRecordings(t *testing.T, at *harness.Server, session string,
 			got = append(got, r.Status)
 		}
 		if !slices.Equal(got, want) {
-			return fmt.Errorf("their statuses are %q, want %q", got, want)
+			return fmt.Errorf("the recordings have the statuses %q, want %q", got, want)
 		}
 		return nil
 	})
@@ -176,9 +177,9 @@ func TestRoomRecordedElsewhere(t *testing.T) {
 	n.Each[1].Post(t, list, p.Basic(), harness.Form(nil)).Want(t, 201)
 	p.wantRecordings(t, n.Each[0], session, "in-progress")
 	const second = 8000 // bytes per second in the recording of alice, who uses G.711
-	harness.Eventually(t, soon, "the recording at the other node", func() error {
+	harness.Eventually(t, soon, "a second of the recording at the other node", func() error {
 		if size := sizeOf(t, filepath.Join(n.Each[0].Data, "spool")); size < second {
-			return fmt.Errorf("it has %d bytes, want at least a second: a shorter recording counts as silent", size)
+			return fmt.Errorf("the recording has only %d bytes, so it would count as silent", size)
 		}
 		return nil
 	})
@@ -194,7 +195,8 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && info.Mode().IsRegular() { // it may already have been deleted
+		// Info fails if the file has been deleted.
+		if info, err := f.Info(); err == nil && info.Mode().IsRegular() {
 			size += info.Size()
 		}
 	}

@@ -16,16 +16,16 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// turns is how many times the keys change under load.
+// turns is how many times the signing key changes under load.
 const turns = 3
 
-// askEvery is the interval at which a client asks a node for tokens. It is short enough to create
-// tokens at every stage of a change of keys. It is also long enough to leave CPU time to other tests.
+// askEvery is the interval at which a client asks a node for tokens. It is short enough that tokens
+// are created at every stage of a key change, and long enough to leave CPU time for other tests.
 const askEvery = 25 * time.Millisecond
 
-// TestRotationUnderLoad rotates keys automatically every six seconds while both nodes sign and
-// seal. A verifier caches the JWKS for as long as permitted, and fetches it again for an unknown
-// key. Verification never fails, and each node accepts everything that the other created.
+// TestRotationUnderLoad shows that both nodes can create tokens while the server changes its keys
+// every six seconds. A client that caches the JWKS as long as permitted can always verify the
+// tokens. Each node accepts every token of the other.
 func TestRotationUnderLoad(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -62,8 +62,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// A verifier caches a JWKS for as long as its Cache-Control permits. For an unknown key, it fetches
-// the JWKS again, but only once.
+// A verifier caches a JWKS for as long as its Cache-Control permits. To verify a token with an
+// unknown key, it fetches the JWKS again once.
 type verifier struct {
 	server *harness.Server
 
@@ -85,7 +85,7 @@ func (v *verifier) verify(t *testing.T, token string) {
 	defer v.mu.Unlock()
 	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
-		t.Errorf("a token is not a JWS: %v", err)
+		t.Errorf("reading a token as a JWS: %v", err)
 		return
 	}
 
@@ -100,7 +100,7 @@ func (v *verifier) verify(t *testing.T, token string) {
 		return
 	}
 	if _, err := jws.Verify(v.set.Key(kid)[0]); err != nil {
-		t.Errorf("a token does not verify: %v", err)
+		t.Errorf("verifying a token: %v", err)
 	}
 }
 
@@ -115,10 +115,10 @@ func (v *verifier) fetch(t *testing.T) {
 
 	found := maxAge.FindStringSubmatch(a.Header.Get("Cache-Control"))
 	if found == nil {
-		t.Errorf("the JWKS has the Cache-Control %q", a.Header.Get("Cache-Control"))
+		t.Errorf("the JWKS has the Cache-Control %q, want a max-age", a.Header.Get("Cache-Control"))
 		return
 	}
-	seconds, _ := strconv.Atoi(found[1]) // the pattern matches digits only
+	seconds, _ := strconv.Atoi(found[1]) // cannot fail, because the pattern matches only digits
 	v.expires = time.Now().Add(time.Duration(seconds) * time.Second)
 	if !slices.ContainsFunc(v.set.Keys, func(k jose.JSONWebKey) bool { return k.Algorithm == "ES256" }) {
 		t.Error("the JWKS has no ES256 key")

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// A RedisCluster is a Redis Cluster whose nodes tests can start and stop: three masters that share
-// the slots, and their replicas.
+// A RedisCluster is a Redis Cluster of three masters, which share the slots, and their replicas.
+// Tests can start and stop its nodes.
 type RedisCluster struct {
 	Nodes []*RedisServer // masters first, then replicas
 	URL   string
 }
 
 // Cluster returns the URL of a shared cluster of three masters. The cluster has only one database,
-// which is not emptied between tests. A test that deletes all data must use [OwnCluster]. To
-// separate its keys from the keys of other tests, a test adds ?prefix= and a name, as [Backend]
-// does.
+// which is not emptied between tests. To separate its keys from those of other tests, a test adds
+// ?prefix= and a name to the URL, as [Backend] does. A test that deletes all data must use
+// [OwnCluster].
 func Cluster(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_CLUSTER"); url != "" {
@@ -32,14 +32,14 @@ func Cluster(t T) string {
 var sharedCluster = sync.OnceValues(func() (*RedisCluster, error) {
 	c, err := startCluster(0, nil)
 	if err == nil {
-		err = c.forgive("15000") // no test kills its nodes
+		err = c.forgive("15000") // no test kills nodes of the shared cluster
 	}
 	return c, err
 })
 
 // forgive sets how many milliseconds a node may be silent before other nodes consider it dead. On a
-// busy machine, nodes are sometimes silent. The timeout is raised only after the start, because a
-// cluster takes about as long to start as its timeout.
+// busy machine, nodes are silent for a while. The timeout is raised only after the start, because
+// the start of a cluster takes about as long as its timeout.
 func (c *RedisCluster) forgive(timeout string) error {
 	for _, n := range c.Nodes {
 		if _, err := n.cli("CONFIG", "SET", "cluster-node-timeout", timeout); err != nil {
@@ -49,8 +49,8 @@ func (c *RedisCluster) forgive(timeout string) error {
 	return nil
 }
 
-// OwnCluster starts a cluster for one test, with this many replicas of each master and
-// additional arguments for every node.
+// OwnCluster starts a cluster that only this test uses. It has the given number of replicas for
+// each master, and every node gets args as additional arguments.
 func OwnCluster(t T, replicas int, args ...string) *RedisCluster {
 	t.Helper()
 	c, err := startCluster(replicas, args)
@@ -109,11 +109,11 @@ func startCluster(replicas int, args []string) (c *RedisCluster, err error) {
 		append(create, "--cluster-replicas", strconv.Itoa(replicas), "--cluster-yes")...); err != nil {
 		return c, err
 	}
-	return c, poll("a cluster", func() error { return c.whole(replicas) })
+	return c, poll("a cluster", func() error { return c.checkComplete(replicas) })
 }
 
-// whole returns an error until every node knows all slots, nodes and replicas.
-func (c *RedisCluster) whole(replicas int) error {
+// checkComplete returns an error until every node knows all slots, nodes and replicas.
+func (c *RedisCluster) checkComplete(replicas int) error {
 	for _, n := range c.Nodes {
 		info, err := n.cli("CLUSTER", "INFO")
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // A PostgresServer is a PostgreSQL server that tests can start and stop. It keeps acknowledged
-// transactions when it is killed. As on most servers, text is sorted by the rules of a language, and
-// not by bytes, unless a column says otherwise.
+// transactions when it is killed. As on most servers, text is sorted by the rules of a language
+// instead of by bytes, except in columns with another collation.
 type PostgresServer struct {
 	Server
 	URL string // URL of the superuser; see [PostgresServer.Database]
@@ -30,9 +30,9 @@ func Postgres(t T) string {
 	return PostgresLike(t, "")
 }
 
-// PostgresLike is like [Postgres], but copies the database at the URL original, which must not be in
-// use at the same time. If original is "", the new database is empty. The new role has the same
-// rights to the copy as the role in original has to its database.
+// PostgresLike is like [Postgres], but copies the database at the URL original, which must not be
+// in use at the same time. If original is "", the new database is empty. The new role has the same
+// rights in the copy as the role in original has in its database.
 func PostgresLike(t T, original string) string {
 	t.Helper()
 	admin := os.Getenv("SELVAGE_TEST_POSTGRES")
@@ -46,7 +46,7 @@ func PostgresLike(t T, original string) string {
 
 var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(nil) })
 
-// OwnPostgres starts a server for one test, with settings such as "max_connections=20".
+// OwnPostgres starts a server that only this test uses, with settings such as "max_connections=20".
 func OwnPostgres(t T, settings ...string) *PostgresServer {
 	t.Helper()
 	p, err := startPostgres(settings)
@@ -68,7 +68,7 @@ func (p *PostgresServer) SQL(t T, statements string) string {
 	return SQL(t, p.URL, statements)
 }
 
-// SQL runs statements like [PostgresServer.SQL], in the database at the URL.
+// SQL is like [PostgresServer.SQL], but uses the database and the role in the URL.
 func SQL(t T, url, statements string) string {
 	t.Helper()
 	out, err := psql(url, statements)
@@ -82,7 +82,7 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 		return nil, err
 	}
 
-	var account *syscall.Credential // nil means our own account
+	var account *syscall.Credential // nil means the account of this process
 	if os.Geteuid() == 0 {
 		account, err = unprivileged()
 		if err != nil {
@@ -116,8 +116,8 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 	return p, nil
 }
 
-// initdb creates an empty database cluster. It does not sync the files to disk, because a crash of
-// the machine also ends the test.
+// initdb creates an empty database cluster. The files are not synced to disk, because a crash of
+// the machine ends the test anyway.
 func initdb(dir, password string, account *syscall.Credential) error {
 	initdb, err := program("initdb")
 	if err != nil {
@@ -141,12 +141,12 @@ func initdb(dir, password string, account *syscall.Credential) error {
 	cmd.Dir = filepath.Dir(dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: account}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("making a PostgreSQL cluster: %w\n%s", err, out)
+		return fmt.Errorf("creating a PostgreSQL cluster: %w\n%s", err, out)
 	}
 	return nil
 }
 
-// unprivileged returns an account for servers that refuse to run as root, as PostgreSQL does.
+// unprivileged returns an account for servers such as PostgreSQL, which refuse to run as root.
 func unprivileged() (*syscall.Credential, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -161,7 +161,7 @@ func unprivileged() (*syscall.Credential, error) {
 		}
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
-	return nil, errors.New("root may not run PostgreSQL, and there is no account postgres or nobody")
+	return nil, errors.New("PostgreSQL refuses to run as root, and there is no account postgres or nobody")
 }
 
 func psql(url, statements string) (string, error) {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// An RTPEngine is an rtpengine that runs in user space, on loopback only.
+// An RTPEngine is an rtpengine that runs in user space and uses only loopback.
 type RTPEngine struct {
 	Server
 	Address string // address that accepts commands
 }
 
-// OwnRTPEngine starts an rtpengine for one test.
+// OwnRTPEngine starts an rtpengine that only this test uses.
 func OwnRTPEngine(t T) *RTPEngine {
 	t.Helper()
 	r, err := startRTPEngine()
