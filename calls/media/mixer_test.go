@@ -115,6 +115,29 @@ func TestMixLoss(t *testing.T) {
 	}
 }
 
+// TestMixLossAtVolume shows that each frame that replaces a lost one is quieter than the frame before,
+// even if the member is amplified.
+func TestMixLossAtVolume(t *testing.T) {
+	h := newHall(t)
+	a := h.enter(sdp.G722, 440)
+	h.mixer.SetVolumes(a.leg, 20, 0)
+	h.run(30, nil)
+
+	v := a.leg.voice.Load()
+	concealed := 0
+	for concealed < 3 {
+		before := energy(v.pcm[:])
+		h.run(1, func(int) bool { return true })
+		if v.lost == 0 {
+			continue // the frame had arrived before
+		}
+		concealed++
+		if now := energy(v.pcm[:]); now >= before {
+			t.Errorf("replacement %d has the energy %d, want less than %d", concealed, now, before)
+		}
+	}
+}
+
 // TestMixChime shows that all members hear the chime when a member joins.
 func TestMixChime(t *testing.T) {
 	h := newHall(t)

@@ -110,8 +110,8 @@ func (v *voice) listen() {
 	case wholeFrame:
 		v.lost = 0
 		v.decode(codec)
+		amplify(v.pcm[:], v.volumeIn.Load()) // conceal repeats the amplified frame
 	}
-	amplify(v.pcm[:], v.volumeIn.Load())
 
 	v.quiet = min(v.quiet+1, alone)
 	if energy(v.pcm[:]) >= minEnergy {
