@@ -179,6 +179,27 @@ func checkDestination(old Resource, v kinds.Values) error {
 	return problem.BadParam("password", "password must be sent again for another host or port")
 }
 
+// chooseTransport sets the transport of a new gateway to tls if the gateway requires encryption and
+// its transport was not sent. It returns an error if another transport was sent.
+func chooseTransport(v kinds.Values, sent map[string]json.RawMessage) error {
+	if _, given := sent["transport"]; !given && v.Text("encryption") == "required" {
+		v["transport"] = quoted("tls")
+	}
+	return checkTransport(nil, v)
+}
+
+// checkTransport returns an error if a change makes a gateway send the keys of its encrypted media
+// without TLS. Calls through such a gateway fail, because SDES needs protected signaling (RFC 4568,
+// section 7). Other members of such a gateway can change.
+func checkTransport(old, v kinds.Values) error {
+	encryption, transport := v.Text("encryption"), v.Text("transport")
+	isSame := encryption == old.Text("encryption") && transport == old.Text("transport")
+	if isSame || encryption != "required" || transport == "tls" {
+		return nil
+	}
+	return problem.BadParam("transport", "transport must be tls if encryption is required")
+}
+
 // open returns the gateway that a resource describes, with its password. If the password cannot be
 // opened, it returns the gateway without the password, and ErrDamaged.
 func (gs *Gateways) open(r Resource) (Gateway, error) {

@@ -70,6 +70,9 @@ func (rs *Resources) Create(
 	ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage,
 ) (Resource, error) {
 	values, invalid := k.New(sent)
+	if k.Type == GatewayKind {
+		invalid = errors.Join(invalid, chooseTransport(values, sent))
+	}
 	identity := Identity{ID: newID(), Created: rs.now()}
 	return rs.create(ctx, projectID, k, identity, values, joinNames(invalid, k, values, nil))
 }
@@ -227,7 +230,8 @@ func (rs *Resources) updateOnce(
 		return Resource{}, err
 	}
 	if k.Type == GatewayKind {
-		if err := checkDestination(old, fields); err != nil {
+		err := errors.Join(checkDestination(old, fields), checkTransport(old.Fields, fields))
+		if err != nil {
 			return Resource{}, err
 		}
 	}

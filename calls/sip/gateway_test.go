@@ -327,7 +327,7 @@ func TestCallFromGateway(t *testing.T) {
 	// refused in the same way.
 	stranger := w.newPhone("carrier")
 	for _, change := range []map[string]json.RawMessage{
-		{"encryption": quoted("required")},
+		{"encryption": quoted("required"), "transport": quoted("tls")},
 		{"encryption": quoted("optional"), "ip_auth": json.RawMessage(`["192.0.2.1"]`)},
 	} {
 		w.changeGateway(id, change)

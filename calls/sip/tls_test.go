@@ -272,17 +272,24 @@ func TestPlainTLS(t *testing.T) {
 }
 
 // TestSecureGateway calls a phone number through a gateway that requires encryption. The call is
-// refused unless the gateway uses TLS.
+// refused unless the gateway uses TLS. Only an imported gateway can lack TLS.
 func TestSecureGateway(t *testing.T) {
 	w := newWorld(t)
 	w.permit(fabric.OutboundOn, "+49")
 	serverTLS := &tls.Config{Certificates: []tls.Certificate{certificate()}}
 	carrier := must[net.Listener](t)(tls.Listen("tcp", "127.0.0.1:0", serverTLS))
 	t.Cleanup(func() { _ = carrier.Close() })
-	_, id := w.newCarrier(map[string]json.RawMessage{
-		"encryption": quoted("required"),
+	kind := w.fabric.Resources.Kinds().ByType(fabric.GatewayKind)
+	fields := map[string]json.RawMessage{
+		"name":       quoted("Carrier"),
 		"uri":        quoted("trunk@" + carrier.Addr().String()),
-	})
+		"prefixes":   json.RawMessage(`["+49"]`),
+		"encryption": quoted("required"),
+		"ciphers":    json.RawMessage(`["AES_CM_128_HMAC_SHA1_80"]`),
+		"codecs":     json.RawMessage(`["PCMU"]`),
+	}
+	id := must[fabric.Resource](t)(
+		w.fabric.Resources.Import(t.Context(), w.project, kind, fabric.Identity{}, fields, false)).ID
 	alice := w.newPhone("alice")
 	r, m := alice.dial("+4930123456")
 	if m.kind() != "500" {

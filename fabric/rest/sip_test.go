@@ -2,6 +2,8 @@ package rest_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/selvage/selvage/fabric"
 )
 
 const (
@@ -280,4 +284,54 @@ func TestGatewayPasswordStays(t *testing.T) {
 		r := w.call(w.basic(), "PATCH", path, body)
 		r.wantStatus(t, "PATCH "+body, http.StatusOK)
 	}
+}
+
+// TestGatewayTransport shows that a gateway that requires encryption uses TLS, because SIP messages
+// contain the keys. TLS is then also the default. An imported gateway without TLS can change
+// in other ways.
+func TestGatewayTransport(t *testing.T) {
+	w := newWorld(t)
+	const (
+		gateways = resources + "/sip_gateways"
+		fault    = "transport:invalid_parameter"
+	)
+	count := 0
+	body := func(more string) string {
+		count++
+		return fmt.Sprintf(`{"name":"Carrier %d","uri":"trunk@sip.example.org","ciphers":[],"codecs":["PCMU"],%s}`,
+			count, more)
+	}
+	for more, want := range map[string]string{
+		`"encryption":"required"`:                   `"transport":"tls"`,
+		`"encryption":"required","transport":"tls"`: `"transport":"tls"`,
+		`"encryption":"optional"`:                   `"transport":"udp"`,
+	} {
+		r := w.call(w.basic(), "POST", gateways, body(more))
+		r.wantStatus(t, more, http.StatusCreated)
+		r.wantText(t, more, want)
+	}
+	for _, transport := range []string{"udp", "tcp"} {
+		more := `"encryption":"required","transport":"` + transport + `"`
+		if got := w.call(w.basic(), "POST", gateways, body(more)).faults(t); got != fault {
+			t.Errorf("POST with %s returned %s, want %s", more, got, fault)
+		}
+	}
+
+	r := w.call(w.basic(), "POST", gateways, body(`"encryption":"default","transport":"tcp"`))
+	path := gateways + "/" + as[struct{ ID string }](t, r).ID
+	if got := w.call(w.basic(), "PATCH", path, `{"encryption":"required"}`).faults(t); got != fault {
+		t.Errorf("requiring encryption over TCP returned %s, want %s", got, fault)
+	}
+	r = w.call(w.basic(), "PATCH", path, `{"encryption":"required","transport":"tls"}`)
+	r.wantStatus(t, "requiring encryption with TLS", http.StatusOK)
+	if got := w.call(w.basic(), "PATCH", path, `{"transport":"udp"}`).faults(t); got != fault {
+		t.Errorf("changing from TLS to UDP returned %s, want %s", got, fault)
+	}
+
+	kind := w.fabric.Resources.Kinds().ByType(fabric.GatewayKind)
+	fields := as[map[string]json.RawMessage](t, reply{text: body(`"encryption":"required","transport":"udp"`)})
+	old := must[fabric.Resource](t)(
+		w.fabric.Resources.Import(t.Context(), w.project.ID, kind, fabric.Identity{}, fields, false))
+	r = w.call(w.basic(), "PATCH", gateways+"/"+old.ID, `{"max_calls":5,"transport":"udp"}`)
+	r.wantStatus(t, "changing another member of an imported gateway", http.StatusOK)
 }

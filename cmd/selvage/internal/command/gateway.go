@@ -88,7 +88,8 @@ func addGatewayFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.String("name", "", "`name` of the gateway; it also names its address")
 	f.String("uri", "", "`user@host` or user@host:port of the gateway")
-	f.String("transport", "", "`transport` for SIP: udp, tcp or tls (default udp)")
+	f.String("transport", "", "`transport` for SIP: udp, tcp or tls (default udp, or tls if "+
+		"encryption is required)")
 	f.String("username", "", "`name` for authentication at the gateway")
 	f.Bool("password-stdin", false, "read the password for authentication at the gateway from stdin")
 	f.Bool("register", false, "register at the gateway, to receive calls from there")
