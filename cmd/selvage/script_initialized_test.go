@@ -51,7 +51,7 @@ func (d *dataTemplate) cmdInitialized(ts *testscript.TestScript, _ bool, _ []str
 func (d *dataTemplate) create(selvage string) error {
 	dir := d.t.TempDir()
 	d.backend = servers.Backend(d.t)
-	cmd := exec.Command(selvage, "ring", "list", "--data", dir)
+	cmd := exec.Command(selvage, "migrate", "up", "--data", dir)
 	cmd.Env = slices.Concat(os.Environ(), d.backend)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("creating a data template: %w\n%s", err, out)

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"filippo.io/age"
@@ -175,14 +174,10 @@ func syncDir(name string) error {
 
 // databaseFile returns the path of the SQLite database.
 func (r *Restore) databaseFile() string {
-	file := strings.TrimPrefix(string(r.Config.Database), "sqlite:")
 	if r.Config.Database.Shared() {
-		file = "selvage.db" // only its directory is used
+		return filepath.Join(r.Config.Data, "selvage.db") // only its directory is used
 	}
-	if filepath.IsAbs(file) {
-		return file
-	}
-	return filepath.Join(r.Config.Data, file)
+	return r.Config.DatabaseFile()
 }
 
 // checkTarget checks that no server uses the data directory, and that a restore would replace

@@ -82,7 +82,7 @@ func (c applyCommands) apply(cmd *cobra.Command, _ []string) error {
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	switch {
 	case dry:
-		err = checkRows(conf)
+		err = checkRows(conf, false)
 	case !conf.Database.Shared():
 		err = datadir.Make(conf.Data)
 	}

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,7 +168,9 @@ func (c *commands) run(do action, media bool) runner {
 		if err != nil {
 			return err
 		}
-		if err := checkRows(conf); err != nil {
+		dry, _ := cmd.Flags().GetBool("dry-run") // most commands do not have the flag
+		mayCreate := slices.Contains(beginnings, cli.Name(cmd)) && !dry
+		if err := checkRows(conf, mayCreate); err != nil {
 			return err
 		}
 		if media && !conf.Services.Has(config.Recordings) {
@@ -199,23 +202,40 @@ func (c *commands) open(ctx context.Context, conf config.Config, o server.Option
 	return errors.Join(do(&app{a}), a.Close())
 }
 
+// beginnings are the commands that may create an installation in an existing data directory. serve,
+// apply, project create and backup restore also create the directory.
+var beginnings = []string{"import", "migrate up", "operator create", "operator setup-link"}
+
 // packageConfig is the configuration file of the Debian package.
 const packageConfig = "/etc/selvage/selvage.yaml"
 
-// checkRows returns an error if the database is in a data directory that is missing or unusable.
-func checkRows(c config.Config) error {
+// checkRows returns an error if the database is in a data directory that is missing or unusable. It
+// also returns an error if the database is a missing file, unless the command may create it.
+func checkRows(c config.Config, mayCreate bool) error {
 	if c.Database.Shared() {
 		return nil
 	}
-	if _, err := os.Stat(c.Data); !errors.Is(err, fs.ErrNotExist) {
-		return datadir.Check(c.Data)
+	if _, err := os.Stat(c.Data); errors.Is(err, fs.ErrNotExist) {
+		return noDirectory(c.Data)
 	}
+	if err := datadir.Check(c.Data); err != nil || mayCreate {
+		return err
+	}
+	if _, err := os.Stat(c.DatabaseFile()); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no installation in %s, because %s does not exist: name another directory with --data, "+
+			"or start with `selvage serve` or `selvage project create`", c.Data, c.DatabaseFile())
+	}
+	return nil
+}
+
+// noDirectory returns the error for a missing data directory.
+func noDirectory(dir string) error {
 	if _, err := os.Stat(packageConfig); err == nil {
 		return fmt.Errorf("no data directory %s: use --config %s for the server of the package, --data for any other",
-			c.Data, packageConfig)
+			dir, packageConfig)
 	}
 	return fmt.Errorf("no data directory %s: name the server's with --data or its database with --database, "+
-		"or start with `selvage serve` or `selvage project create`", c.Data)
+		"or start with `selvage serve` or `selvage project create`", dir)
 }
 
 // warnings returns a logger for commands, which prints only warnings and errors.

@@ -66,7 +66,7 @@ func (c *commands) downCheck(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 
-	if err := checkRows(conf); err != nil {
+	if err := checkRows(conf, false); err != nil {
 		return err
 	}
 	d, err := store.CheckDowngrade(cmd.Context(), store.Config{URL: string(conf.Database), Dir: conf.Data})

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/keys"
@@ -42,6 +43,15 @@ func (c Config) BackupDir() string {
 
 // KindsDir returns the directory for the operator's own kinds of resources.
 func (c Config) KindsDir() string { return filepath.Join(c.Data, "kinds") }
+
+// DatabaseFile returns the file of an SQLite database.
+func (c Config) DatabaseFile() string {
+	file := strings.TrimPrefix(string(c.Database), "sqlite:")
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(c.Data, file)
+}
 
 // MasterFile returns the file of the master key.
 func (c Config) MasterFile() string { return filepath.Join(c.Data, masterFile) }
