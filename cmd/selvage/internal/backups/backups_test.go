@@ -238,6 +238,50 @@ func TestRestoreOlderSchema(t *testing.T) {
 	}
 }
 
+// TestRestoreAfterKill shows that a restore removes the directories of killed restores, but not the
+// directory of a running one.
+func TestRestoreAfterKill(t *testing.T) {
+	dir, id := storetest.Dir(t), newKey(t)
+	master := filepath.Join(dir, "master.key")
+	rows := storetest.Open(t, dir, nil)
+	storetest.Ring(t, dir, rows, nil)
+	storetest.AddProject(t, rows, time.Now())
+	a := create(t, rows, keyOf(t, master), id.Recipient())
+
+	r := restoreOf(t, a, id, "sqlite:selvage.db", master)
+	killed := filepath.Join(r.Config.Data, tempPrefix+"killed")
+	running, remove, err := makeTemp(r.Config.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{killed, running} {
+		if err := os.MkdirAll(filepath.Join(name, "half"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	left := func() []string {
+		t.Helper()
+		names, err := filepath.Glob(filepath.Join(r.Config.Data, tempPrefix+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	if got := left(); !slices.Equal(got, []string{running}) {
+		t.Errorf("the restore left %q, want only the directory of the running restore, %s", got, running)
+	}
+	if err := remove(); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(); len(got) > 0 {
+		t.Errorf("the other restore left %q, want nothing", got)
+	}
+}
+
 // TestPruneAfterMismatch shows that a backup replaces older ones even if the media of a recording is
 // missing.
 func TestPruneAfterMismatch(t *testing.T) {

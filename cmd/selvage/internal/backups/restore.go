@@ -69,11 +69,11 @@ func (r *Restore) run(ctx context.Context) (err error) {
 	}
 
 	// The directory is on the file system of the database, so that the new file can be moved there.
-	temp, err := os.MkdirTemp(filepath.Dir(r.databaseFile()), ".restoring-")
+	temp, remove, err := makeTemp(filepath.Dir(r.databaseFile()))
 	if err != nil {
-		return fmt.Errorf("creating a directory for the restore: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	media, discard, err := r.mediaTarget()
 	if err != nil {
 		return err
