@@ -49,6 +49,9 @@ func (c subscriberCommands) inviteSubscriber(
 ) (fabric.Subscriber, error) {
 	email, _ := cmd.Flags().GetString("email")
 	inviter, _ := cmd.Flags().GetString("inviter")
+	if err := fabric.CheckPersonName("inviter", inviter); err != nil {
+		return fabric.Subscriber{}, err // before a subscriber is created
+	}
 	s, err := a.Store.FindSubscriberByEmail(ctx, p.ID, fabric.NormalizeEmail(email))
 	if errors.Is(err, problem.NotFound) {
 		s, err = a.Fabric.Subscribers.Create(ctx, p.ID, fabric.SubscriberInput{Email: &email})
