@@ -18,6 +18,10 @@ const (
 	lastWindow  = 64 << 20
 )
 
+// ErrDamaged is the cause of a problem.Unavailable if an object store has lost or changed bytes of a
+// blob. During an outage of the store, the cause is another error.
+var ErrDamaged = errors.New("the store has lost or changed bytes")
+
 // Open implements [Store]. If a copy is in the cache, the result is its *os.File.
 func (b *Bucket) Open(key string) (io.ReadSeekCloser, error) {
 	name, err := nameOf(key)
@@ -120,7 +124,7 @@ func (o *object) loadPiece(i int64, piece []byte) error {
 		return fmt.Errorf("the store sent %d bytes of %d: %w", n, len(piece), err)
 	}
 	if !o.sums.verify(i, piece) {
-		return fmt.Errorf("the bytes from %d on have a different checksum than those that were stored", i*o.piece)
+		return fmt.Errorf("%w: those from %d on have a different checksum", ErrDamaged, i*o.piece)
 	}
 	o.next++
 	return nil
@@ -151,6 +155,9 @@ func (o *object) request(i int64) error {
 	body, info, _, err := o.bucket.client.GetObject(ctx, o.bucket.name, o.name, options)
 	if err != nil {
 		cancel()
+		if minio.ToErrorResponse(err).Code == minio.InvalidRange { // the object ends before this piece
+			err = errors.Join(ErrDamaged, err)
+		}
 		return storeError(err)
 	}
 	o.body, o.cancel = body, cancel
@@ -165,6 +172,10 @@ func (o *object) expect(i int64, info minio.ObjectInfo) error {
 	}
 	o.use(s)
 	o.bucket.remember(o.name, s)
+	want := min(o.window, s.size-i*s.piece)
+	if info.Size >= 0 && info.Size < want { // a response that is cut off has the full size here
+		return storeError(fmt.Errorf("%w: %d bytes are left of %d", ErrDamaged, info.Size, want))
+	}
 	o.next, o.end = i, i+o.window/s.piece
 	if i*s.piece+o.window >= s.size {
 		o.end = s.count()

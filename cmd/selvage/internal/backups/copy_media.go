@@ -246,6 +246,9 @@ func (c *mediaCopy) isCopied(m store.StoredMedium, parts map[string][]byte) (boo
 	}
 	for part, want := range parts {
 		got, err := c.to.ReadPart(m.Key, part)
+		if isUnavailable(err) {
+			return false, err
+		}
 		if err != nil || !bytes.Equal(got, want) {
 			return false, nil
 		}
@@ -253,8 +256,11 @@ func (c *mediaCopy) isCopied(m store.StoredMedium, parts map[string][]byte) (boo
 	return true, nil
 }
 
-// isUnavailable reports whether a storage could not be read at the moment.
-func isUnavailable(err error) bool { return errors.Is(err, problem.Unavailable) }
+// isUnavailable reports whether a storage could not be read at the moment. An object store also
+// returns problem.Unavailable for a damaged object.
+func isUnavailable(err error) bool {
+	return errors.Is(err, problem.Unavailable) && !errors.Is(err, blob.ErrDamaged)
+}
 
 // isWhole reports whether the stored file of m is intact, that is, whether it has the bytes that
 // were uploaded.
@@ -268,7 +274,11 @@ func isWhole(b blob.Store, m store.StoredMedium) (bool, error) {
 	}
 	defer f.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	_, err = io.Copy(sum, f)
+	switch {
+	case isUnavailable(err):
+		return false, err
+	case err != nil:
 		return false, nil // the file is truncated or changed; storages also check this
 	}
 	return hex.EncodeToString(sum.Sum(nil)) == m.SHA256, nil
