@@ -51,6 +51,8 @@ type GrantStore interface {
 	RotateGrant(ctx context.Context, g Grant, old string, uses ...Use) error
 	// RevokeGrant ends a grant and revokes its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
+	// RevokeToken writes the revocation of an access token of the project.
+	RevokeToken(ctx context.Context, projectID string, r revocation.Revocation) error
 }
 
 // Grants manages the rights of clients to tokens.
@@ -178,5 +180,19 @@ func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error
 	if t.ClientID != c.ID {
 		return nil
 	}
-	return gs.tokens.revoke(ctx, t)
+	return gs.revokeAccess(ctx, t)
+}
+
+// revokeAccess revokes a single access token.
+func (gs *Grants) revokeAccess(ctx context.Context, t fabric.Token) error {
+	err := gs.store.RevokeToken(ctx, t.ProjectID, revocation.Revocation{
+		Kind:    revocation.Token,
+		ID:      t.ID,
+		Until:   t.ExpiresAt,
+		Expires: t.ExpiresAt,
+	})
+	if err != nil {
+		return fmt.Errorf("revoking token: %w", err)
+	}
+	return gs.Revocations.Sync(ctx)
 }

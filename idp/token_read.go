@@ -11,7 +11,6 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/revocation"
 )
 
 // An IDHint is the content of an id_token_hint. The login that it names may have ended long ago.
@@ -171,16 +170,6 @@ func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 		return Client{}, err
 	}
 	return c, nil
-}
-
-// revoke revokes a single access token.
-func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
-	return ts.Revocations.Revoke(ctx, revocation.Revocation{
-		Kind:    revocation.Token,
-		ID:      t.ID,
-		Until:   t.ExpiresAt,
-		Expires: t.ExpiresAt,
-	})
 }
 
 // Subscriber returns the subscriber of a token. If the subscriber has been disabled, it returns

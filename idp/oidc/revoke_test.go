@@ -4,11 +4,14 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	pages "github.com/selvage/selvage/internal/page"
 )
 
 // TestRevokeAndIntrospect shows who may introspect and revoke which tokens (RFC 7662, RFC
@@ -66,6 +69,15 @@ func TestRevokeAndIntrospect(t *testing.T) {
 		revoke(owner, access)
 		if active := introspect(owner, access)["active"]; active != false {
 			t.Errorf("%s: after the revocation, active is %v, want false", format, active)
+		}
+
+		// The audit trail of the project shows the revocation.
+		filter := audit.Filter{ProjectID: w.project.ID, Action: "token.revoked"}
+		events, err := w.rows.ListAudit(t.Context(), filter, pages.Query{Size: 100})
+		must(t, err)
+		if !slices.ContainsFunc(events.Items, func(e audit.Event) bool { return e.Target.ID == claims["jti"] }) {
+			t.Errorf("%s: the audit trail of the project has %+v, want the revocation of %v",
+				format, events.Items, claims["jti"])
 		}
 
 		revoke(owner, refresh)
