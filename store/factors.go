@@ -232,10 +232,32 @@ func (s *Factors) DeleteTOTP(ctx context.Context, o factor.Owner, id string) err
 	return s.deleteFactor(ctx, "totps", "factor", "''", o, id, "totp_removed", false)
 }
 
-// ReplaceRecoveryCodes replaces all recovery codes of an owner.
+// codesEvent returns the event of new recovery codes.
+func codesEvent(o factor.Owner, hashes []string) audit.Event {
+	return factorEvent("recovery_codes.replaced", o, "recovery_codes", "").With("codes", strconv.Itoa(len(hashes)))
+}
+
+// CreateRecoveryCodes creates the recovery codes that an owner gets with a factor. The owner is
+// notified only of the factor. If the owner has codes, the error is factor.ErrHasCodes.
+func (s *Factors) CreateRecoveryCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {
+	return s.change(ctx, codesEvent(o, hashes), func(t tx) error {
+		if err := t.lockOwner(ctx, o); err != nil {
+			return err
+		}
+		codes, err := t.recoveryCodes(ctx, o)
+		if err != nil {
+			return err
+		}
+		if codes.Left > 0 {
+			return factor.ErrHasCodes
+		}
+		return t.insertCodes(ctx, o, hashes, at)
+	})
+}
+
+// ReplaceRecoveryCodes replaces all recovery codes of an owner, and notifies the owner.
 func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {
-	e := factorEvent("recovery_codes.replaced", o, "recovery_codes", "").With("codes", strconv.Itoa(len(hashes)))
-	return s.change(ctx, e, func(t tx) error {
+	return s.change(ctx, codesEvent(o, hashes), func(t tx) error {
 		if err := t.lockOwner(ctx, o); err != nil {
 			return err
 		}
@@ -256,15 +278,15 @@ func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hash
 }
 
 // codesChange describes what happened to an owner's recovery codes. It returns "" if the owner had
-// none: the first codes are created with a factor, and the owner is notified of that factor.
+// none and still has none.
 func codesChange(before int64, now int) string {
 	switch {
-	case before == 0:
-		return ""
-	case now == 0:
+	case now > 0:
+		return "codes_replaced"
+	case before > 0:
 		return "codes_removed"
 	}
-	return "codes_replaced"
+	return ""
 }
 
 func (t tx) insertCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {

@@ -192,6 +192,10 @@ func TestRecoveryCodesOnce(t *testing.T) {
 		if err := s.ReplaceRecoveryCodes(ctx, ada, []string{"h"}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
+		err = s.CreateRecoveryCodes(ctx, ada, []string{"i"}, time.Now())
+		if !errors.Is(err, factor.ErrHasCodes) {
+			t.Errorf("creating codes for an owner who has some = %v, want %v", err, factor.ErrHasCodes)
+		}
 		wantOnce(t, "using a recovery code", problem.NotFound, func(int) error {
 			return s.TakeRecoveryCode(ctx, ada, "h")
 		})

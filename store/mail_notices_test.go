@@ -99,10 +99,13 @@ func TestNotices(t *testing.T) {
 		err := errors.Join(
 			s.CreateTOTP(ctx, app, false),
 			s.CreatePasskey(ctx, key, false),
-			s.ReplaceRecoveryCodes(ctx, ada, []string{"x"}, time.Now()),
+			s.CreateRecoveryCodes(ctx, ada, []string{"x"}, time.Now()),
 			s.ReplaceRecoveryCodes(ctx, ada, []string{"1", "2"}, time.Now()),
 			s.TakeRecoveryCode(ctx, ada, "1"),
 			s.TakeRecoveryCode(ctx, ada, "2"),
+			s.ReplaceRecoveryCodes(ctx, ada, []string{"3"}, time.Now()),
+			s.ReplaceRecoveryCodes(ctx, ada, nil, time.Now()),
+			s.ReplaceRecoveryCodes(ctx, ada, nil, time.Now()), // changes nothing
 			s.DeleteTOTP(ctx, ada, app.ID),
 			s.DeletePasskey(ctx, ada, key.ID, false),
 		)
@@ -128,6 +131,8 @@ func TestNotices(t *testing.T) {
 			"factor_changed codes_replaced",
 			"factor_changed code_used 1",
 			"factor_changed codes_used_up",
+			"factor_changed codes_replaced",
+			"factor_changed codes_removed",
 			"factor_changed totp_removed",
 			"factor_changed passkey_removed",
 		)

@@ -67,6 +67,9 @@ type Store interface {
 	UseTOTP(ctx context.Context, t TOTP) error
 	DeleteTOTP(ctx context.Context, o Owner, id string) error
 
+	// CreateRecoveryCodes creates the codes that come with a factor. It returns ErrHasCodes if the
+	// owner has codes.
+	CreateRecoveryCodes(ctx context.Context, o Owner, hashes []string, at time.Time) error
 	// ReplaceRecoveryCodes replaces all recovery codes of the owner.
 	ReplaceRecoveryCodes(ctx context.Context, o Owner, hashes []string, at time.Time) error
 	// TakeRecoveryCode deletes a code. If several callers take the same code, only one succeeds.

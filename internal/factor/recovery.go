@@ -22,28 +22,46 @@ type RecoveryCodes struct {
 	Created time.Time
 }
 
-// NewCodes replaces an owner's recovery codes and returns the new ones. Only their hashes are
-// stored, so they cannot be shown again.
+// ErrHasCodes is the error of creating recovery codes for an owner who has some.
+var ErrHasCodes = errors.New("the owner has recovery codes")
+
+// NewCodes replaces an owner's recovery codes, notifies the owner, and returns the new codes. Only
+// their hashes are stored, so they cannot be shown again.
 func (f *Factors) NewCodes(ctx context.Context, o Owner) ([]string, error) {
-	codes, hashes := make([]string, CodeCount), make([]string, CodeCount)
-	for i := range codes {
-		text := strings.ToLower(rand.Text()) // base32 has no 0, 1, 8 or 9, which look like letters
-		codes[i] = text[:5] + "-" + text[5:10]
-		hashes[i] = hashCode(f.c.Ring.Derive(recoveryCodes), o, codes[i])
-	}
+	codes, hashes := f.makeCodes(o)
 	if err := f.c.Store.ReplaceRecoveryCodes(ctx, o, hashes, f.now()); err != nil {
 		return nil, err
 	}
 	return codes, nil
 }
 
-// FirstCodes is like NewCodes, but returns nil if the owner already has codes.
+// FirstCodes returns new recovery codes for an owner with a new factor, or nil if the owner has
+// codes. The owner is notified only of the factor.
 func (f *Factors) FirstCodes(ctx context.Context, o Owner) ([]string, error) {
 	left, err := f.c.Store.FindRecoveryCodes(ctx, o)
 	if err != nil || left.Left > 0 {
 		return nil, err
 	}
-	return f.NewCodes(ctx, o)
+	codes, hashes := f.makeCodes(o)
+	err = f.c.Store.CreateRecoveryCodes(ctx, o, hashes, f.now())
+	if errors.Is(err, ErrHasCodes) { // created by a concurrent request
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return codes, nil
+}
+
+// makeCodes returns random codes and the hashes under which they are stored.
+func (f *Factors) makeCodes(o Owner) (codes, hashes []string) {
+	codes, hashes = make([]string, CodeCount), make([]string, CodeCount)
+	for i := range codes {
+		text := strings.ToLower(rand.Text()) // base32 has no 0, 1, 8 or 9, which look like letters
+		codes[i] = text[:5] + "-" + text[5:10]
+		hashes[i] = hashCode(f.c.Ring.Derive(recoveryCodes), o, codes[i])
+	}
+	return codes, hashes
 }
 
 // RecoveryCodes returns how many codes an owner has left.
