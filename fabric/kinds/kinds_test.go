@@ -214,6 +214,11 @@ func TestFaults(t *testing.T) {
 			"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`,
 			"ciphers", invalid, "ciphers.0",
 		},
+		{
+			"sip_gateways",
+			`{"name":"a","uri":"b","encryption":"default","ciphers":[],"codecs":[],"prefixes":["+43","49"]}`,
+			"prefixes", invalid, "prefixes.1 must be the beginning of a phone number with its country code",
+		},
 	}
 
 	for _, tt := range tests {

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -176,6 +177,14 @@ func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	return e
 }
 
+// rules describes the patterns of the built-in kinds in words.
+var rules = map[string]string{
+	`^\+[0-9]{0,15}$`:          "be the beginning of a phone number with its country code, such as +49",
+	`^[a-z0-9]+(-[a-z0-9]+)*$`: "have only lower-case letters, digits and single hyphens between them",
+	`^[^\s"\\]*$`:              "not contain spaces, quotation marks or backslashes",
+	`^\S+$`:                    "not contain spaces",
+}
+
 var english = message.NewPrinter(language.English)
 
 // explain converts a validation error to a problem with a message in plain words.
@@ -201,7 +210,7 @@ func explain(f Field, e *jsonschema.ValidationError) error {
 	case *schemakind.UniqueItems:
 		return problem.BadParam(f.Name, "%s must not contain an item twice", at)
 	case *schemakind.Pattern:
-		return problem.BadParam(f.Name, "%s must match %s", at, k.Want)
+		return problem.BadParam(f.Name, "%s must %s", at, cmp.Or(rules[k.Want], "match "+k.Want))
 	case *schemakind.Format:
 		if k.Want == "uri" {
 			return &problem.Error{
