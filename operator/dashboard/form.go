@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,6 +58,7 @@ func (f *form) blame(err error) bool {
 		}
 
 		if rest, ok := strings.CutPrefix(p.Message, in.Name); ok {
+			rest = itemNumber.ReplaceAllString(rest, "")          // the input holds the whole list
 			text = words.Sentences(in.Label, lowerSentence(rest)) // replaces the name with the label
 		}
 		in.Fault = words.Sentences(in.Fault, text)
@@ -65,6 +67,9 @@ func (f *form) blame(err error) bool {
 	focusFault(f.More, focusFault(f.Inputs, false))
 	return len(f.Faults) > 0
 }
+
+// itemNumber matches the number of a list's item, which a message has after the name of the list.
+var itemNumber = regexp.MustCompile(`^\.\d+ `)
 
 // focusFault moves the focus to the first input with a wrong value. It returns true if there is
 // one, or if isFound is set because an earlier input has the focus.

@@ -31,6 +31,11 @@ func TestKindForm(t *testing.T) {
 	b.post(page, page, wrong).wantRefused(t, `<details class="more" open>`, `value="Den"`,
 		`id="f-remove_after_seconds_elapsed-fault"`)
 
+	// An error in one line of a list names the list.
+	page = "/dashboard/projects/" + w.one.ID + "/kinds/sip_gateways"
+	wrong = url.Values{"name": {"Carrier"}, "uri": {"trunk@sip.example.org"}, "prefixes": {"+43\n49"}}
+	b.post(page, page, wrong).wantRefused(t, "Prefixes must be the beginning of a phone number with its country code")
+
 	// An example is not filled in as a value.
 	agent := b.get("/dashboard/projects/" + w.one.ID + "/kinds/ai_agents")
 	agent.wantText(t, "placeholder=\"{")
