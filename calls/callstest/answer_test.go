@@ -76,6 +76,7 @@ func TestAnsweredAfterReconnecting(t *testing.T) {
 // even if a command from its former socket arrives later, at any node.
 func TestLateCommand(t *testing.T) {
 	m, second := twoNodes(t)
+	go m.calls.RunNode(t.Context()) // otherwise, the second node would not forward the command
 	here, elsewhere := m.talk("ada", "bob"), m.talk("cleo", "dan")
 	for _, tt := range []struct {
 		client *member
@@ -86,10 +87,10 @@ func TestLateCommand(t *testing.T) {
 	} {
 		late := tt.client.Client
 		tt.client.reconnect(m.calls, "node")
-		hold := calls.Command{Op: calls.Hold, Leg: tt.client.leg, Node: "node"}
-		if _, err := tt.from.Do(t.Context(), late, hold); err != nil {
-			t.Fatal(err)
-		}
+		attach := calls.Command{Op: calls.Invite, Attach: true, Leg: tt.client.leg, SDP: offer}
+		eventually(t, "the node of the call to carry out the command", func() bool {
+			return must[calls.Reply](t)(tt.from.Do(t.Context(), late, attach)).Node == "node"
+		})
 	}
 	for _, p := range []pair{here, elsewhere} {
 		p.caller.do(calls.Command{Op: calls.Hangup})
