@@ -47,6 +47,9 @@ func (s *Server) TimeOutRequests() {
 	}
 }
 
+// Ping pings the phones and gateways with a registration over UDP.
+func (s *Server) Ping() { pinger{s}.ping(time.Now()) }
+
 // SavePings saves the addresses to ping.
 func (s *Server) SavePings(ctx context.Context) error { return pinger{s}.save(ctx) }
 

@@ -24,9 +24,10 @@ const maxPinged = 50_000
 // savePingsEvery is the interval at which the addresses to ping are saved.
 const savePingsEvery = time.Minute
 
-// A pinger pings the phones that are registered over UDP. If the server is the only node, registrations
-// survive a restart. The pinger then saves the addresses in the session store, so that it continues to ping
-// them. Otherwise, the NATs of phones might drop their mappings before the phones register again.
+// A pinger pings phones and gateways with a registration over UDP. If the server is the only node, the
+// registrations of phones survive a restart. The pinger then saves their addresses in the session store, so
+// that it continues to ping them. Otherwise, the NATs of phones might drop their mappings before the phones
+// register again.
 type pinger struct{ *Server }
 
 // keepOpen makes the server ping an address until the given time.
@@ -40,15 +41,21 @@ func (s pinger) keepOpen(a netip.AddrPort, until time.Time) {
 }
 
 // ping sends a packet to each phone that is registered here over UDP, to keep the phone's NAT
-// mapping alive (RFC 5626, section 4.4.1). It deletes expired addresses. It does not hold mu while it
-// sends, because all other messages would have to wait.
+// mapping alive (RFC 5626, section 4.4.1). It does the same for each gateway at which this server is
+// registered over UDP, because the server may be behind NAT, too. It deletes expired addresses. It does not
+// hold mu while it sends, because all other messages would have to wait.
 func (s pinger) ping(now time.Time) {
 	s.mu.Lock()
 	maps.DeleteFunc(s.pinged, func(_ netip.AddrPort, until time.Time) bool { return now.After(until) })
-	phones := slices.Collect(maps.Keys(s.pinged))
+	addresses := slices.Collect(maps.Keys(s.pinged))
+	for _, r := range s.registrations {
+		if r.path.udp != nil && now.Before(r.until) {
+			addresses = append(addresses, r.path.remote)
+		}
+	}
 	s.mu.Unlock()
-	for _, a := range phones {
-		// If this fails, the phone registers again later.
+	for _, a := range addresses {
+		// If this fails, the next registration restores the mapping.
 		_, _ = s.c.UDP.WriteToUDPAddrPort([]byte("\r\n\r\n"), a)
 	}
 }
