@@ -23,7 +23,7 @@ const (
 // An Access describes the requests of one client, within an hour, for the media of a recording in
 // one format.
 type Access struct {
-	ID          string // IDs sort by the first request
+	ID          string // IDs are in the order of the first requests
 	RecordingID string
 	Actor       string // the client's credentials, such as "key:ID" or "operator:ID", or Anyone
 	Address     string // the client's IP address; for Anyone with IPv6, its /64
@@ -170,7 +170,7 @@ func networkOf(address string) string {
 	return network.String()
 }
 
-// FlushAccesses writes the pending accesses. If it fails, it keeps them. Call it every few seconds,
+// FlushAccesses writes the pending accesses. If writing fails, they stay pending. Call it every few seconds,
 // and before the process ends.
 func (r *Recordings) FlushAccesses(ctx context.Context) error {
 	r.accesses.writing.Lock() // wait for another call, because the caller may read what that call writes

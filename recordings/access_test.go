@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestAccesses shows that requests of one client within an hour are summed up.
+// TestAccesses shows that the requests of one client within an hour are combined into one access.
 func TestAccesses(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", recordings.MarkInput{})

@@ -30,8 +30,8 @@ type BulkResult struct {
 	Refused int64 // recordings that could not be changed, for example because of a hold
 }
 
-// Change applies a change to all recordings that match its filter. If it would change more than
-// 10,000, it returns problem.Invalid and changes nothing. Each recording is changed separately, so an
+// Change applies a change to all recordings that match its filter. If more than 10,000 recordings
+// match, it returns problem.Invalid and changes nothing. Each recording is changed separately, so an
 // error or the end of ctx leaves some recordings unchanged.
 func (r *Recordings) Change(ctx context.Context, b Bulk) (sum BulkResult, err error) {
 	if err := b.Mark.Check(); err != nil {

@@ -124,7 +124,7 @@ func (r Recording) CallbackFields() url.Values {
 // A Delivery is a report of a recording's status to the recording's callback. Its Progress shows
 // whether it has been sent.
 type Delivery struct {
-	ID        string // IDs sort by creation
+	ID        string // IDs are in the order of creation
 	ProjectID string
 	Sid       string // Sid of the recording
 	Event     Status

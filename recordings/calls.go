@@ -68,8 +68,8 @@ func (r *Recordings) findCall(
 }
 
 // follow makes the recorder of a call match the status of a recording. If this deployment does not
-// carry the call, its recorder is for example an operator's switch, which follows the status by
-// itself.
+// carry the call, follow does nothing: the call is recorded by another system, such as an operator's
+// switch, which follows the status by itself.
 func (r *Recordings) follow(ctx context.Context, rec Recording) error {
 	if err := r.c.Calls.Record(ctx, rec); !errors.Is(err, problem.NotFound) {
 		return err

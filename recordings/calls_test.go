@@ -192,7 +192,7 @@ func TestCarriedCallEnds(t *testing.T) {
 		}
 		_, err = w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 		if !errors.Is(err, problem.NotFound) {
-			t.Errorf("finding it after %v: %v, want %v", fault, err, problem.NotFound)
+			t.Errorf("finding the recording after %v: %v, want %v", fault, err, problem.NotFound)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestLateMedia(t *testing.T) {
 		t.Fatal(err)
 	}
 	if keys := w.keys(t); len(keys) != 1 {
-		t.Errorf("there are %d media, want 1", len(keys))
+		t.Errorf("the media of %d recordings are stored, want 1", len(keys))
 	}
 
 	d.IdempotencyKey = ""

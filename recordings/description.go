@@ -38,7 +38,7 @@ type Description struct {
 
 	Subscribers []string // more subscribers that own the recording
 	Channels    int      // channels of the later media; 0 means 1
-	ErrorCode   string   // error code of a recording with some audio, such as Incomplete
+	ErrorCode   string   // error code, such as Incomplete, of a recording that has some audio
 	Late        bool     // Sid may name a recording that no longer waits for its media
 
 	// An upload repeats an earlier upload if it has the same identity. The identity is the first of

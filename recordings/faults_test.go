@@ -29,7 +29,7 @@ func TestLyingTag(t *testing.T) {
 		t.Errorf("the levels are %+v, want none", m.levels)
 	}
 	if m.parts[indexPart] == nil {
-		t.Errorf("%d parts without an index, want one", len(m.parts))
+		t.Errorf("the media has %d parts, but no index", len(m.parts))
 	}
 }
 

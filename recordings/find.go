@@ -36,8 +36,8 @@ func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Pag
 	return r.c.Store.ListRecordings(ctx, f, q)
 }
 
-// minBeginning is the minimum length of a prefix in a search for Sids. Shorter prefixes match too
-// many.
+// minBeginning is the minimum length of a prefix in a search for Sids. A shorter prefix would match
+// too many recordings.
 const minBeginning = 6
 
 // FindBeginning returns at most fifty recordings of a project whose Sids begin with sid. If sid has
@@ -75,8 +75,8 @@ func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Record
 	return rec, nil
 }
 
-// unlessGone returns the error for missing media. If the recording has been deleted since its row
-// was read, the error is problem.NotFound, and otherwise err.
+// unlessGone returns err, unless err reports missing media and the recording has been deleted since
+// its row was read. It then returns problem.NotFound.
 func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := r.Find(ctx, o, sid); gone != nil {
@@ -133,7 +133,7 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 		return nil
 	}
 	rec.Status = Stopped
-	if err := r.follow(context.WithoutCancel(ctx), rec); err != nil { // the recorder stops with the call
+	if err := r.follow(context.WithoutCancel(ctx), rec); err != nil { // not fatal: the recorder stops with the call
 		r.c.Log.ErrorContext(ctx, "stopping the recorder of a deleted recording", "id", rec.ID, "error", err)
 	}
 	return nil
@@ -153,7 +153,7 @@ func (r *Recordings) delete(ctx context.Context, projectID, sid string) error {
 type Removal struct {
 	At        time.Time
 	Why       string    // such as "retention"; "" if the deletion was requested
-	Unchanged time.Time // do not delete a recording that has changed since; zero means no condition
+	Unchanged time.Time // do not delete a recording that changed after this time; zero means no condition
 }
 
 // removeMedia removes the media with this key, unless another recording has the same key. It

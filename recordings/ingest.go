@@ -27,7 +27,7 @@ type Upload struct {
 	// form fields may follow the file.
 	Describe func() (Description, error)
 	// Hints are the sender's names for the file, the best first. Each is a name, a path or a
-	// Content-Type. They are only needed for audio without a header.
+	// Content-Type. They are needed only for audio without a header.
 	Hints []string
 	// Own means that this deployment recorded the call. In this case, the quota and the upload rate
 	// do not apply, because the audio is already stored and would otherwise be kept as a spool
@@ -39,7 +39,7 @@ type Upload struct {
 }
 
 // Ingest stores an upload and creates its recording. If the upload repeats an earlier upload,
-// Ingest returns the earlier recording, with added false. A file without audible audio is stored
+// Ingest returns the earlier recording, and added is false. A file without audible audio is stored
 // with the status [Absent]. If an upload is refused, interrupted or wrongly described, nothing
 // remains of it.
 func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, added bool, err error) {
@@ -131,7 +131,7 @@ func (in *ingestion) write(ctx context.Context, f File) (parts map[string][]byte
 // duration.
 func (in *ingestion) commit(ctx context.Context) (keep bool, err error) {
 	rec := &in.rec
-	rec.Status, rec.ErrorCode = heard(*rec)
+	rec.Status, rec.ErrorCode = statusOf(*rec)
 	if rec.Status == Completed {
 		rec.ErrorCode = in.about.ErrorCode
 	}
@@ -206,9 +206,9 @@ func (r *Recordings) receive(f File, u Upload, rec *Recording) (wav.Facts, error
 	return facts, nil
 }
 
-// heard returns the status of an upload. The status is Absent if the upload is silent, or has a
+// statusOf returns the status of an upload. The status is Absent if the upload is silent, or has a
 // header but no audio.
-func heard(rec Recording) (status Status, errorCode string) {
+func statusOf(rec Recording) (status Status, errorCode string) {
 	if rec.Frames == 0 || rec.Levels != nil && rec.Levels.Flags&levels.Silent != 0 {
 		return Absent, NoAudio
 	}

@@ -180,7 +180,7 @@ func TestIngestIdentity(t *testing.T) {
 				t.Errorf("second Ingest: added %v, want %v", added, !tt.same)
 			}
 			if same := second.Sid == first.Sid; same != tt.same {
-				t.Errorf("the second upload is the first recording: %v, want %v", same, tt.same)
+				t.Errorf("the second upload returns the first recording: %v, want %v", same, tt.same)
 			}
 			if got := len(w.keys(t)); got != tt.files {
 				t.Errorf("%d files, want %d", got, tt.files)

@@ -41,7 +41,7 @@ func TestHold(t *testing.T) {
 	w := newWorld(t)
 	rec := w.add(t, "a", hold(" case 4711 "))
 	if rec.Hold != "case 4711" {
-		t.Errorf("the hold = %q, want it without the spaces", rec.Hold)
+		t.Errorf("the hold is %q, want case 4711", rec.Hold)
 	}
 	if _, err := w.Retention().Add(t.Context(), recordings.Rule{ProjectID: w.project, Days: 1}); err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.deleteProject(t); !errors.Is(err, problem.Conflict) {
-		t.Errorf("deleting its project: %v, want Conflict", err)
+		t.Errorf("deleting the project of a recording on hold: %v, want Conflict", err)
 	}
 
 	if got := w.list(t, recordings.Filter{Held: true}); !slices.Equal(got, []string{rec.Sid}) {
@@ -171,7 +171,7 @@ func TestBulk(t *testing.T) {
 
 	_, err = w.Change(t.Context(), recordings.Bulk{Filter: tagged("x"), Delete: true, Expect: 3})
 	if !errors.Is(err, problem.Conflict) {
-		t.Errorf("a wrong expectation: %v, want Conflict", err)
+		t.Errorf("Change with a wrong expected number: %v, want Conflict", err)
 	}
 	if n := len(w.list(t, recordings.Filter{})); n != 3 {
 		t.Fatalf("%d recordings are left, want 3", n)

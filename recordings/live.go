@@ -96,8 +96,8 @@ func (r *Recordings) checkStart(s Start) error {
 	)
 }
 
-// fit checks the parameters against the known facts about a call that this deployment carries, and
-// completes both.
+// fit checks the parameters against what is known about a call that this deployment carries. It
+// fills in missing fields of both.
 func (s *Start) fit(call *Description) error {
 	onlyTrack, isMono := call.Track, call.Channels == 1
 	if onlyTrack != "" && s.Track != "" && s.Track != onlyTrack {

@@ -74,7 +74,7 @@ func CheckTags(tags []string) error {
 	return MarkInput{Tags: &tags}.apply(&Marks{})
 }
 
-// checkReason returns a problem unless reason is one line, and not too long.
+// checkReason returns a problem unless reason is a single line that is not too long.
 func checkReason(reason string) error {
 	tooLong := utf8.RuneCountInString(reason) > maxReason
 	if tooLong || !utf8.ValidString(reason) || strings.ContainsFunc(reason, unicode.IsControl) {

@@ -123,16 +123,16 @@ func TestMP3IsMeasured(t *testing.T) {
 		}
 		mp3, wav := rec.Levels, wave.Levels
 		for _, level := range []struct {
-			name              string
-			got, want, within float64
+			name                 string
+			got, want, tolerance float64
 		}{
 			{"RMS", *mp3.RMS, *wav.RMS - lost, 0.2},
 			{"loudness", *mp3.Loudness, *wav.Loudness - lost, 0.2},
 			{"peak", *mp3.Peak, *wav.Peak, 1},
 			{"talk time", mp3.Talk[0], wav.Talk[0], 0.3},
 		} {
-			if math.Abs(level.got-level.want) > level.within {
-				t.Errorf("%s: %s %v, want %v within %v", name, level.name, level.got, level.want, level.within)
+			if math.Abs(level.got-level.want) > level.tolerance {
+				t.Errorf("%s: %s %v, want %v ± %v", name, level.name, level.got, level.want, level.tolerance)
 			}
 		}
 		if got, want := w.outline(t, rec.Sid).Length(), int(rec.Frames+399)/400; got != want {
@@ -141,8 +141,8 @@ func TestMP3IsMeasured(t *testing.T) {
 	}
 }
 
-// TestLengthInTagIsCorrected shows that an MP3 has the length of its frames, even if its tag claims
-// fewer. The price depends on the length.
+// TestLengthInTagIsCorrected shows that the length of an MP3 is computed from its frames, even if its
+// tag contains a smaller number of frames. The price depends on the length.
 func TestLengthInTagIsCorrected(t *testing.T) {
 	file := mp3test.Lying(int(5 * time.Minute / mp3test.FrameLength))
 	w := newWorld(t)
@@ -169,7 +169,7 @@ func TestOpusDelaysNoOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rec.Levels == nil {
-		t.Error("while Opus is measured, a WAV has no levels, want some")
+		t.Error("while Opus is measured, a WAV has no levels, want levels")
 	}
 }
 

@@ -24,7 +24,7 @@ func Words(text string) (words []string) {
 	return words
 }
 
-// split splits text at all characters that are neither letters, digits nor accents.
+// split splits text at all characters except letters, digits and accents.
 func split(text string) []string {
 	return strings.FieldsFunc(norm.NFKC.String(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
@@ -71,8 +71,8 @@ func (m Metadata) Words() (words []string) {
 	return words
 }
 
-// withInner returns a word, and each part that begins with a capital letter after a lowercase
-// letter.
+// withInner returns a word, followed by each ending of it that begins with a capital letter after a
+// lowercase letter.
 func withInner(word string) []string {
 	words := []string{word}
 	afterLower := false

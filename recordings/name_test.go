@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestNameWords shows by which words recordings are found.
+// TestNameWords shows which words find a recording.
 func TestNameWords(t *testing.T) {
 	for _, tt := range []struct {
 		m    Metadata
@@ -33,7 +33,7 @@ func TestNameWords(t *testing.T) {
 		t.Fatalf("a long word becomes %q, want one word", stored)
 	}
 	if n := len(stored[0]); n > maxWordBytes {
-		t.Errorf("a long word becomes one of %d bytes, want at most %d", n, maxWordBytes)
+		t.Errorf("a long word is cut to %d bytes, want at most %d", n, maxWordBytes)
 	}
 	if searched := Words(long); !slices.Equal(searched, stored) {
 		t.Errorf("a search for a long word looks for %q, want %q", searched, stored)
@@ -41,11 +41,11 @@ func TestNameWords(t *testing.T) {
 
 	letters := strings.Join(strings.Split("abcdefghijklmnopqrstuvwxyz0123456789", ""), " ")
 	if n := len((Metadata{Name: letters}).Words()); n != maxWords {
-		t.Errorf("36 words become %d, want %d", n, maxWords)
+		t.Errorf("%d of 36 words are kept, want %d", n, maxWords)
 	}
 }
 
-// TestFileName shows the names that are stored for paths.
+// TestFileName shows which name is stored for a path.
 func TestFileName(t *testing.T) {
 	for path, want := range map[string]string{
 		"":                       "",

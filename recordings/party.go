@@ -72,7 +72,7 @@ func bareNumber(party string) string {
 }
 
 // Tail returns the digits of a number in reverse order, so that an index sorts numbers with the
-// same end next to each other. It returns "" if party is not a number.
+// same last digits next to each other. It returns "" if party is not a number.
 func Tail(party string) string {
 	digits := []byte(Digits(party))
 	slices.Reverse(digits)

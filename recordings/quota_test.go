@@ -93,7 +93,8 @@ func TestQuotaAtOnce(t *testing.T) {
 	uploading.Wait()
 
 	if added.Load() != fit || refused.Load() != uploads-fit {
-		t.Errorf("%d were stored and %d refused, want %d and %d", added.Load(), refused.Load(), fit, uploads-fit)
+		t.Errorf("%d uploads were stored and %d were refused, want %d and %d",
+			added.Load(), refused.Load(), fit, uploads-fit)
 	}
 	if files := w.keys(t); len(files) != fit {
 		t.Errorf("%d files, want %d", len(files), fit)

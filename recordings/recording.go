@@ -10,7 +10,7 @@ import (
 
 // A Recording is one recorded call or conference, with facts about its audio.
 type Recording struct {
-	ID        string // IDs sort by creation; never shown to clients
+	ID        string // IDs are in the order of creation; never shown to clients
 	MediaKey  string // key of the media; differs from ID if the media came later or is shared
 	Sid       string // 122 random bits
 	ProjectID string
@@ -18,7 +18,7 @@ type Recording struct {
 	Status    Status
 	ErrorCode string // why some or all audio is missing; "" if no audio is missing
 
-	Codec      string // its name in ffmpeg, such as pcm_s16le
+	Codec      string // ffmpeg's name, such as pcm_s16le
 	SampleRate int
 	Channels   int
 	Bits       int      // bits per stored sample; 0 if this varies

@@ -225,7 +225,7 @@ func container(codec string) (kind, ext string) {
 }
 
 // Can reports whether the media is available in format f. Vorbis and Speex are not decoded, so they
-// are only available unchanged. The same applies to Opus with more than two channels.
+// are available only unchanged. The same applies to Opus with more than two channels.
 func (r Recording) Can(f Format) bool {
 	_, ext := container(r.Codec)
 	decoded := ext == ".wav" || r.Codec == "mp3" || r.Codec == "opus" && r.Channels <= 2

@@ -40,7 +40,7 @@ func TestRenditionMixes(t *testing.T) {
 	}
 	tag, content := render(recordings.Wanted{Format: recordings.MP3})
 	if tag != mixTag {
-		t.Errorf("the MP3 of four channels has the tag %s, want that of their mix, %s", tag, mixTag)
+		t.Errorf("the MP3 of four channels has the tag %s, want the tag of their mix, %s", tag, mixTag)
 	}
 	if content != mix {
 		t.Errorf("the MP3 of four channels (%d bytes) differs from their mix (%d bytes)", len(content), len(mix))
@@ -48,10 +48,10 @@ func TestRenditionMixes(t *testing.T) {
 
 	legTag, leg := render(recordings.Wanted{Format: recordings.MP3, Leg: 3})
 	if legTag == mixTag {
-		t.Errorf("a channel of the four has the tag of their mix, %s, want its own", legTag)
+		t.Errorf("the third channel has the tag of the mix, %s, want a tag of its own", legTag)
 	}
 	if leg == mix {
-		t.Error("a channel of the four equals their mix")
+		t.Error("the third channel equals the mix")
 	}
 }
 

@@ -25,8 +25,8 @@ const retainEvery = time.Hour
 // A Rule determines how long recordings of a project are kept. If several rules apply to a
 // recording, the most specific rule counts. A rule with a tag takes precedence over a rule without
 // a tag. Otherwise, a rule with a subscriber takes precedence over a rule without a subscriber. Of
-// several tags, the tag with the longest time counts. A recording is kept forever if no rule
-// applies to it, or if it is on hold.
+// equally specific rules, the one with the longest time counts. A recording is kept forever if no
+// rule applies to it, or if it is on hold.
 type Rule struct {
 	ID           string
 	ProjectID    string
@@ -102,8 +102,8 @@ type Expiry struct {
 // A RetentionStore holds the retention rules.
 type RetentionStore interface {
 	// AddRule inserts a rule. The parameter most is the maximum number of rules of a project. If
-	// the project has this many, or a rule with the same tag and subscriber, AddRule returns a
-	// problem.
+	// the project already has this many, or already has a rule with the same tag and subscriber,
+	// AddRule returns a problem.
 	AddRule(ctx context.Context, u Rule, most int) error
 	// ListRules returns the rules of a project, oldest first. projectID "" means all projects.
 	ListRules(ctx context.Context, projectID string) ([]Rule, error)
@@ -238,7 +238,7 @@ func (r Retention) Apply(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if mediaErr == nil { // an object store that is down takes long to fail
+			if mediaErr == nil { // after a failure, do not wait again: the object store may be down
 				mediaErr = r.removeMedia(ctx, key)
 			}
 			return nil

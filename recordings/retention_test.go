@@ -104,8 +104,8 @@ func (m *stuckMedia) Remove(key string, parts ...string) error {
 }
 
 // TestRetentionOfStuckMedia shows that a file that cannot be removed does not keep the retention
-// rules from deleting other recordings. Their files are left to Sweep, because each attempt to remove
-// one may take long.
+// rules from deleting other recordings. The files of these recordings are left to Sweep, because each
+// attempt to remove a file may take long.
 func TestRetentionOfStuckMedia(t *testing.T) {
 	var stuck *stuckMedia
 	w := newWorld(t, func(c *recordings.Config) {

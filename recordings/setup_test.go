@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A world contains the rules, a real database and a real directory. It has one project and a clock
-// that only tests advance.
+// A world is a Recordings with a real database and a real directory. It has one project, and a
+// clock that only tests advance.
 type world struct {
 	*recordings.Recordings
 	store   *store.Store
@@ -70,7 +70,7 @@ func saying(d recordings.Description) func() (recordings.Description, error) {
 	return func() (recordings.Description, error) { return d, nil }
 }
 
-// keys returns the keys of all media, without their parts.
+// keys returns the keys of all stored media. The files of their parts are left out.
 func (w *world) keys(t testing.TB) []string {
 	t.Helper()
 	return slices.DeleteFunc(w.mediaFiles(t), func(name string) bool { return strings.Contains(name, ".") })

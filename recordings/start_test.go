@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A busyStore calls the function in before, but only once, ahead of the next update of a recording.
+// A busyStore calls before once, ahead of the next update of a recording.
 type busyStore struct {
 	recordings.Store
 	before func()
@@ -91,7 +91,7 @@ func TestStartLosesNothing(t *testing.T) {
 	}
 }
 
-// TestStartKeepsEventsOnce shows that an event that is given several times is stored once.
+// TestStartKeepsEventsOnce shows that an event is stored once, even if the request repeats it.
 func TestStartKeepsEventsOnce(t *testing.T) {
 	w := newWorld(t)
 	call := recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}
@@ -108,7 +108,7 @@ func TestStartKeepsEventsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"completed", "absent"}; !slices.Equal(rec.Callback.Events, want) {
-		t.Errorf("%d events, want %q", len(rec.Callback.Events), want)
+		t.Errorf("the callback has %d events, want %q", len(rec.Callback.Events), want)
 	}
 }
 

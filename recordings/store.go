@@ -13,7 +13,7 @@ type Store interface {
 	// AddRecording inserts a recording, or completes the announced recording that is waiting for
 	// this media. The recording gets the MediaKey of a.Twin if the twin is not deleted. If the
 	// project has a recording with the same identity that is not deleted, AddRecording changes
-	// nothing and returns the existing recording, with added false. Only one of several concurrent
+	// nothing and returns the existing recording; added is then false. Only one of several concurrent
 	// callers adds the recording. If a.Sid names a recording that is not waiting, AddRecording
 	// returns problem.Invalid, unless a.Late is set and the recording has never received media.
 	AddRecording(ctx context.Context, r Recording, a Arrival) (kept Recording, added bool, err error)
@@ -26,7 +26,7 @@ type Store interface {
 	// media.
 	AwaitsMedia(ctx context.Context, projectID string, m Metadata) (bool, error)
 	// GiveUpRecordings marks waiting recordings as Absent if their deadline was before until. A
-	// recording of a call or conference that this installation carries waits for at least wait after
+	// recording of a call or conference that this installation carries waits at least for the duration wait after
 	// the end of the call or conference, but not forever if this end is never recorded.
 	GiveUpRecordings(ctx context.Context, until time.Time, wait time.Duration) error
 
@@ -35,7 +35,7 @@ type Store interface {
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
 	// ListRecordings returns a page, newest first, or sorted by call id if the filter has
 	// CallBegins. If too many numbers end with the digits of Party or begin with PartyBegins, or
-	// Name has no words or too many, it returns problem.Invalid.
+	// if Name has no words or too many, it returns problem.Invalid.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
 	// IndexRecordings prepares recordings that an older version stored, so that searches by number
 	// and by name find them.

@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// findTwin returns a recording of the project whose stored file is a copy of the upload f, so that
-// the bytes are stored only once. Projects never share files, because they could otherwise learn
-// about the files of other projects.
+// findTwin returns another recording of the project. The stored file of that recording is a copy of
+// the upload f, so the bytes need to be stored only once. Projects never share files, because they could
+// otherwise learn about the files of other projects.
 func (r *Recordings) findTwin(ctx context.Context, rec Recording, f io.ReaderAt) (Twin, error) {
 	twin, err := r.c.Store.FindTwin(ctx, rec)
 	if err != nil || twin == (Twin{}) {
@@ -36,7 +36,7 @@ func (r *Recordings) hasBytes(ctx context.Context, key string, wanted io.Reader)
 		return false, err
 	}
 	defer media.Close()
-	stored := canceled{media, ctx}
+	stored := cancelableReader{media, ctx}
 
 	storedBuf, wantedBuf := make([]byte, 128<<10), make([]byte, 128<<10)
 	for {

@@ -13,10 +13,10 @@ import (
 )
 
 // VerifyMedia reads the media of a recording and compares it with the size and the digest that
-// Ingest measured. It returns a short description of the damage, or "" without damage. Recordings
-// that have no media, or are deleted in the meantime, are not damaged. count wraps the reader of
-// the media to count its bytes. If count is nil, the reader is not wrapped. Only a failed database
-// or a canceled ctx is an error.
+// Ingest measured. It returns a short description of the damage, or "" if there is none. A recording
+// that has no media, or is deleted while it is read, counts as undamaged. If count is not nil,
+// VerifyMedia reads the media through count(reader), so that the caller can count the bytes. The
+// error is nil unless the database fails or ctx is canceled.
 func (r *Recordings) VerifyMedia(
 	ctx context.Context, rec Recording, count func(io.Reader) io.Reader,
 ) (damage string, err error) {
@@ -53,7 +53,7 @@ func (r *Recordings) compare(ctx context.Context, rec Recording, count func(io.R
 	}
 	defer media.Close()
 
-	content := io.Reader(canceled{media, ctx})
+	content := io.Reader(cancelableReader{media, ctx})
 	if count != nil {
 		content = count(content)
 	}
@@ -72,14 +72,14 @@ func (r *Recordings) compare(ctx context.Context, rec Recording, count func(io.R
 	return ""
 }
 
-// A canceled reader can be read until its context is done.
-type canceled struct {
+// A cancelableReader can be read until its context is done.
+type cancelableReader struct {
 	io.Reader
 	ctx context.Context
 }
 
 // Read implements [io.Reader].
-func (c canceled) Read(p []byte) (int, error) {
+func (c cancelableReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}

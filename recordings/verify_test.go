@@ -12,7 +12,7 @@ import (
 )
 
 // TestVerify shows that VerifyMedia finds media that is missing, cut short or changed, and accepts
-// media that is intact or deleted together with its row.
+// media that is intact, or that was deleted together with its row.
 func TestVerify(t *testing.T) {
 	tests := []struct {
 		name   string

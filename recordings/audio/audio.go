@@ -6,7 +6,7 @@
 // no format, as with headerless mu-law.
 //
 // Only a small part of a file is in memory at a time. In total, the package reads little more than
-// the file's size.
+// the whole file once.
 package audio
 
 import (

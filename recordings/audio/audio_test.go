@@ -208,9 +208,9 @@ func TestMP3(t *testing.T) {
 		repairs int
 	}{
 		{"a tag that claims years", string(claims), cbrFrames, 0},
-		{"tags around it", id3v2 + id3v2 + cbr + ape + id3v1, cbrFrames, 0},
-		{"tags around it, no tag of LAME", id3v2 + vbr + "TAG" + strings.Repeat("x", 125), vbrFrames, 0},
-		{"zeros before it", zeros(2000) + vbr, vbrFrames, 0},
+		{"tags around the frames", id3v2 + id3v2 + cbr + ape + id3v1, cbrFrames, 0},
+		{"tags around the frames, no tag of LAME", id3v2 + vbr + "TAG" + strings.Repeat("x", 125), vbrFrames, 0},
+		{"zeros before the first frame", zeros(2000) + vbr, vbrFrames, 0},
 		{"truncated, so its tag is ignored", cbr[:288*40], 39*576 - (82*576 - cbrFrames), 0},
 		{"bytes lost in the middle", vbr[:5000] + vbr[5100:], vbrFrames - 576, 1},
 		{"a wrong tag", lying, 1000 * 576, 1},

@@ -20,18 +20,18 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
-// A same is a file of any size whose bytes are all equal.
-type same byte
+// A uniform is a file of any size whose bytes are all equal.
+type uniform byte
 
-func (s same) ReadAt(p []byte, _ int64) (int, error) {
+func (u uniform) ReadAt(p []byte, _ int64) (int, error) {
 	for i := range p {
-		p[i] = byte(s)
+		p[i] = byte(u)
 	}
 	return len(p), nil
 }
 
-// TestRefusalsAreCheap shows that rejecting a file is quick, and that the memory needed does not
-// depend on the file's size.
+// TestRefusalsAreCheap shows that little is read and allocated before a file is rejected, no matter
+// how large the file is.
 func TestRefusalsAreCheap(t *testing.T) {
 	const limit = 256 << 10
 	wantCheap := func(name string, r io.ReaderAt, size int64) {
@@ -59,7 +59,7 @@ func TestRefusalsAreCheap(t *testing.T) {
 		}
 	}
 	for b := range 256 {
-		wantCheap(fmt.Sprintf("a terabyte of %#x", b), same(b), 1<<40)
+		wantCheap(fmt.Sprintf("a terabyte of %#x", b), uniform(b), 1<<40)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestAccess(t *testing.T) {
 		} else {
 			challenge := a.Header.Get("WWW-Authenticate")
 			if description := `, error_description="credentials are`; !strings.Contains(challenge, description) {
-				t.Errorf("%s: WWW-Authenticate = %q, want %q in it", name, challenge, description)
+				t.Errorf("%s: WWW-Authenticate = %q, want it to contain %q", name, challenge, description)
 			}
 		}
 		wantHeader(t, name, a.Header, "Cache-Control", "no-store")
@@ -114,8 +114,8 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	}
 }
 
-// TestAway shows that responses contain Retry-After while the database is unavailable.
-func TestAway(t *testing.T) {
+// TestUnavailable shows that responses contain Retry-After while the database is unavailable.
+func TestUnavailable(t *testing.T) {
 	s := newServer(t, func(_ *server, _ *recordings.Config, c *laml.Config) {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) {
 			return recordings.Owner{}, problem.New(problem.Unavailable, "unavailable", "the database is unavailable")

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A callList is a page of calls. As in a list, clients look for the items in the only member that
-// they do not know.
+// A callList is a page of calls. Besides paging, it has only one member: as in a list, clients take
+// the member that they do not know for the items.
 type callList struct {
 	paging
 	Calls []callDocument `json:"calls"`

@@ -37,9 +37,9 @@ func (s *server) addCall(t *testing.T, at time.Time, change func(*calls.Record))
 	return r
 }
 
-// over returns a change that ends a call. The call ends ten seconds after it began, or one minute
+// ended returns a change that ends a call. The call ends ten seconds after it began, or one minute
 // after it was answered.
-func over(cause calls.Cause, answered bool) func(*calls.Record) {
+func ended(cause calls.Cause, answered bool) func(*calls.Record) {
 	return func(r *calls.Record) {
 		r.State = calls.Completed
 		r.Cause = cause
@@ -61,7 +61,7 @@ func inCall(r *calls.Record) {
 func TestCallDocument(t *testing.T) {
 	s := newServer(t)
 	r := s.addCall(t, s.clock.now(), func(r *calls.Record) {
-		over(calls.NormalClearing, true)(r)
+		ended(calls.NormalClearing, true)(r)
 		r.Received = 3000
 		r.Jitter = 2 * time.Millisecond
 		r.Transport = "udp"
@@ -126,11 +126,11 @@ func TestListCalls(t *testing.T) {
 		"queued":      addCall(1, nil),
 		"ringing":     addCall(2, ringing),
 		"in-progress": addCall(3, inCall),
-		"completed":   addCall(4, over(calls.NodeLost, true)),
-		"busy":        addCall(5, over(calls.UserBusy, false)),
-		"no-answer":   addCall(6, over(calls.UserNotRegistered, false)),
-		"canceled":    addCall(7, over(calls.OriginatorCancel, false)),
-		"failed":      addCall(8, over(calls.UnallocatedNumber, false)),
+		"completed":   addCall(4, ended(calls.NodeLost, true)),
+		"busy":        addCall(5, ended(calls.UserBusy, false)),
+		"no-answer":   addCall(6, ended(calls.UserNotRegistered, false)),
+		"canceled":    addCall(7, ended(calls.OriginatorCancel, false)),
+		"failed":      addCall(8, ended(calls.UnallocatedNumber, false)),
 	}
 	for status, sid := range byStatus {
 		got := read[callList](t, s.do(t, "GET", s.path("/Calls?Status="+status), s.basic))
@@ -183,7 +183,7 @@ func TestEndCall(t *testing.T) {
 	s := newServer(t)
 	answered := s.addCall(t, s.clock.now(), inCall).ID
 	unanswered := s.addCall(t, s.clock.now(), ringing).ID
-	past := s.addCall(t, s.clock.now(), over(calls.NormalClearing, true)).ID
+	past := s.addCall(t, s.clock.now(), ended(calls.NormalClearing, true)).ID
 	end := func(sid, fields string, as option) answer {
 		return s.do(t, "POST", s.path("/Calls/"+sid+".json"), as, body(formType, []byte(fields)))
 	}
@@ -192,12 +192,12 @@ func TestEndCall(t *testing.T) {
 	wantError(t, "ending a past call", end(past, "Status=completed", s.basic), 400, 21220)
 	wantError(t, "a different status", end(answered, "Status=busy", s.basic), 400, 10000)
 	wantError(t, "no status", end(answered, "", s.basic), 400, 10000)
-	wantError(t, "a document", end(answered, "Status=completed&Url=https://a.example", s.basic), 400, 10000)
+	wantError(t, "a Url", end(answered, "Status=completed&Url=https://a.example", s.basic), 400, 10000)
 	wantError(t, "an unknown call", end(uuid.NewString(), "Status=completed", s.basic), 404, 20404)
 	wantError(t, "an id that is not a UUID", end("x", "Status=completed", s.basic), 404, 20404)
 	wantError(t, "a subscriber", end(answered, "Status=completed", asSubscriber), 403, 20403)
 	if requests, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(requests) != 0 {
-		t.Fatalf("refused requests end %v, %v, want none", requests, err)
+		t.Fatalf("after refused requests, the calls to end are %v, %v, want none", requests, err)
 	}
 
 	wantStatus(t, "ending a call", end(answered, "Status=completed", s.basic), 200)

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// CallbackWriter returns a function that writes requests to status callbacks. Their jobs are
+// CallbackWriter returns a function that writes requests to status callbacks. The jobs are
 // deliveries; see [recordings.ParseDelivery]. Each request is signed with its project's key in the
 // form that the vendors' validators expect. publicURL is the prefix of each RecordingUrl.
 func CallbackWriter(

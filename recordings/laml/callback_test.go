@@ -93,8 +93,8 @@ func (s *server) newApp(t *testing.T) *app {
 	return a
 }
 
-// answer sets the status of all later responses.
-func (a *app) answer(status int) {
+// setStatus sets the status of all later responses.
+func (a *app) setStatus(status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.status = status
@@ -272,7 +272,7 @@ func TestCallbackOfAbsent(t *testing.T) {
 func TestCallbackAfterLongStop(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)
-	a.answer(http.StatusServiceUnavailable)
+	a.setStatus(http.StatusServiceUnavailable)
 	about := url.Values{"RecordingStatusCallback": {a.URL}, "RecordingStatusCallbackEvent": {"absent"}}
 	s.announce(t, "CallSid=never&"+about.Encode())
 	s.clock.set(s.clock.now().Add(recordings.DefaultWait + deliver.WaitAtMost + time.Hour))
@@ -297,7 +297,7 @@ func TestCallbackAfterLongStop(t *testing.T) {
 func TestDeadCallback(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)
-	a.answer(http.StatusGone)
+	a.setStatus(http.StatusGone)
 	s.upload(t, "speech_s16_8k.wav", url.Values{"RecordingStatusCallback": {a.URL + "/x"}}.Encode())
 	a.await(t, 1)
 	dead := s.idle(t)
@@ -308,7 +308,7 @@ func TestDeadCallback(t *testing.T) {
 		t.Fatalf("the delivery is %s with the status %d, want dead with 410", dead[0].State, dead[0].Progress.Status)
 	}
 
-	a.answer(http.StatusOK)
+	a.setStatus(http.StatusOK)
 	n, err := s.rules.Callbacks().RedeliverDead(t.Context(), s.project)
 	if err != nil || n != 1 {
 		t.Errorf("RedeliverDead = %d, %v, want 1", n, err)

@@ -86,7 +86,7 @@ func FuzzSid(f *testing.F) {
 		fuzzcost.Parser.Check(t, len(file), func() {
 			sid, ext := parseFile(file)
 			if sid+ext != file {
-				t.Errorf("parseFile(%q) = %q, %q, want parts that join to it", file, sid, ext)
+				t.Errorf("parseFile(%q) = %q, %q, want parts that make up the whole name", file, sid, ext)
 			}
 			if strings.Count(ext, ".") > 1 {
 				t.Errorf("parseFile(%q) has the extension %q, want at most one dot", file, ext)
@@ -138,7 +138,7 @@ func FuzzListQuery(f *testing.F) {
 	})
 }
 
-// FuzzUpload reads multipart forms of uploads.
+// FuzzUpload reads multipart forms of uploads, and checks that their fields are limited.
 func FuzzUpload(f *testing.F) {
 	const begin, end = "--x\r\nContent-Disposition: form-data; name=a", "\r\n--x--\r\n"
 	for _, form := range []string{

@@ -133,7 +133,8 @@ func (s *server) testShapes(t *testing.T) {
 				t.Fatalf("status %d, want 201: %v", status, created)
 			}
 			if created["status"] != "completed" || created["bytes"] != float64(len(wav)) {
-				t.Fatalf("%v bytes are %v, want %d completed", created["bytes"], created["status"], len(wav))
+				t.Fatalf("the recording has %v bytes and is %v, want %d and completed",
+					created["bytes"], created["status"], len(wav))
 			}
 
 			status, repeated := s.sendRaw(t, tt.shape, wav)
@@ -187,8 +188,8 @@ func TestIngestOfCalls(t *testing.T) {
 	}
 }
 
-// TestIngestRaces shows that only one of several concurrent identical uploads is stored. All of
-// them get its Sid.
+// TestIngestRaces shows that only one of several concurrent identical uploads is stored. All
+// responses contain its Sid.
 func TestIngestRaces(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)

@@ -45,13 +45,14 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestAccessLog shows that requests for media are recorded, and that requests for missing media are
-// not.
+// TestAccessLog shows that requests that get media are recorded, and that requests without media in
+// the response are not.
 func TestAccessLog(t *testing.T) {
 	s := newServer(t)
 	sid := s.upload(t, "canonical_44.wav", "?CallSid=a")
 	media := s.path("/Recordings/" + sid)
 	whole := s.do(t, "GET", media+".wav")
+
 	s.do(t, "HEAD", media+".wav")
 	s.do(t, "GET", media+".wav", header("Range", "bytes=0-9"))
 	s.do(t, "GET", media+".wav", header("If-None-Match", whole.Header.Get("ETag")))

@@ -37,14 +37,14 @@ type Config struct {
 	IngestKey func(r *http.Request, key string) (projectID string, recheck func() error, err error)
 
 	// Miss counts a request for media against its network before the media is looked up. If the
-	// network sent too many, it returns problem.RateLimited. The function found undoes the count.
-	// If Miss is nil, nothing is counted.
+	// network has sent too many requests, Miss returns problem.RateLimited. The function found undoes
+	// the count. If Miss is nil, nothing is counted.
 	Miss func(r *http.Request) (found func(), err error)
 
 	PublicURL string // prefix of each media_url; if "", URLs are paths
 
-	// Encoders limits how many pieces of media are converted and outlines are drawn at the same
-	// time. 0 means one per CPU.
+	// Encoders limits how many pieces of media are encoded or drawn at the same time. 0 means one per
+	// CPU.
 	Encoders int
 
 	// Offload returns the header that makes the reverse proxy send the file with this MediaKey. If

@@ -14,8 +14,8 @@ import (
 // urlTTL is the query parameter with the lifetime of a document's links in seconds.
 const urlTTL = "MediaUrlTtl"
 
-// linkLasts is the default lifetime of links.
-const linkLasts = time.Hour
+// defaultLinkLifetime is the default lifetime of links.
+const defaultLinkLifetime = time.Hour
 
 // mediaURLs writes links to media into documents.
 type mediaURLs struct {
@@ -26,7 +26,7 @@ type mediaURLs struct {
 // mediaURLs returns the mediaURLs for a caller. If the project's media needs signed links,
 // mediaURLs signs the links.
 func (a *API) mediaURLs(r *http.Request, o recordings.Owner) (mediaURLs, error) {
-	lifetime, err := linkTime(r.URL.Query().Get(urlTTL))
+	lifetime, err := parseLinkLifetime(r.URL.Query().Get(urlTTL))
 	if err != nil {
 		return mediaURLs{}, err
 	}
@@ -44,10 +44,10 @@ func (a *API) mediaURLs(r *http.Request, o recordings.Owner) (mediaURLs, error) 
 	return urls, nil
 }
 
-// linkTime parses the lifetime of links in seconds. "" means the default.
-func linkTime(seconds string) (time.Duration, error) {
+// parseLinkLifetime parses the lifetime of links in seconds. "" means the default.
+func parseLinkLifetime(seconds string) (time.Duration, error) {
 	if seconds == "" {
-		return linkLasts, nil
+		return defaultLinkLifetime, nil
 	}
 	limit := int(recordings.LongestLink / time.Second)
 	n, err := strconv.Atoi(seconds)
@@ -116,11 +116,11 @@ const original = "Original"
 
 // WithLink adds the expiry and signature of a link to the URL of a recording's media.
 func WithLink(mediaURL string, l recordings.Link) string {
-	mark := "?"
-	if strings.Contains(mediaURL, mark) {
-		mark = "&"
+	separator := "?"
+	if strings.Contains(mediaURL, "?") {
+		separator = "&"
 	}
-	return mediaURL + mark + "exp=" + strconv.FormatInt(l.Expires.Unix(), 10) +
+	return mediaURL + separator + "exp=" + strconv.FormatInt(l.Expires.Unix(), 10) +
 		"&sig=" + url.QueryEscape(l.Signature)
 }
 

@@ -75,8 +75,8 @@ func TestWhoMayFetchMedia(t *testing.T) {
 	}
 }
 
-// wantAccess checks the status of a response with media, whether caches may keep it, and whether it
-// asks for credentials.
+// wantAccess checks the status of a response with media, whether caches may keep it, and whether the
+// response asks for credentials.
 func wantAccess(t *testing.T, name string, a answer, auth recordings.MediaAuth, status int) {
 	t.Helper()
 	if a.StatusCode != status {
@@ -88,7 +88,8 @@ func wantAccess(t *testing.T, name string, a answer, auth recordings.MediaAuth, 
 	}
 	needsCredentials := status == 401
 	if challenge := a.Header.Get("WWW-Authenticate"); (challenge != "") != needsCredentials {
-		t.Errorf("%s = %d: WWW-Authenticate = %q, want one: %v", name, a.StatusCode, challenge, needsCredentials)
+		t.Errorf("%s = %d: WWW-Authenticate = %q, want a challenge: %v",
+			name, a.StatusCode, challenge, needsCredentials)
 	}
 }
 
@@ -105,9 +106,9 @@ func TestLinksEndWithMaker(t *testing.T) {
 
 	link := makeLink()
 	s.ended = map[string]time.Time{"subscriber": s.clock.now()}
-	s.wantGet(t, "a link whose maker has not ended", link, 200)
+	s.wantGet(t, "a link whose maker is not revoked", link, 200)
 	s.ended = map[string]time.Time{"key": s.clock.now()}
-	s.wantGet(t, "a link whose maker has ended", link, 403)
+	s.wantGet(t, "a link whose maker is revoked", link, 403)
 	s.clock.set(s.clock.now().Add(time.Second))
 	s.wantGet(t, "a link made later", makeLink(), 200)
 
@@ -119,8 +120,8 @@ func TestLinksEndWithMaker(t *testing.T) {
 	for _, forged := range []string{unsigned, unsigned + ".", unsigned + "." + later, link + "A", link + "."} {
 		s.wantGet(t, "the link with another maker", forged, 403)
 	}
-	s.unknown = problem.New(problem.Unavailable, "temporarily_unavailable", "later")
-	s.wantGet(t, "a link while it is not known who has ended", link, 503)
+	s.checkErr = problem.New(problem.Unavailable, "temporarily_unavailable", "later")
+	s.wantGet(t, "a link while it is unknown whether its maker is revoked", link, 503)
 }
 
 // wantGet checks the status of a GET request without credentials.
@@ -151,16 +152,16 @@ func TestSignedLinks(t *testing.T) {
 		status     int
 	}{
 		{"the link", wav, 200},
-		{"the link by the other prefix", strings.TrimPrefix(wav, "/api/laml"), 200},
-		{"without the extension, which is the same", media(sid, "", query), 200},
-		{"with a parameter that it does not cover", wav + "&Download=true", 200},
+		{"the link with the other path prefix", strings.TrimPrefix(wav, "/api/laml"), 200},
+		{"without the extension, which means the same", media(sid, "", query), 200},
+		{"with a parameter that the signature does not cover", wav + "&Download=true", 200},
 		{"as a different format", media(sid, ".mp3", query), 403},
 		{"as the original", media(sid, ".wav", query+"&Original=true"), 403},
 		{"of another recording", media(other, ".wav", query), 403},
 		{"of an unknown recording", media("7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b", ".wav", query), 403},
 		{"of another project", elsewhere, 404}, // a public project without this recording
 		{"with a later expiry", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp+1, sig)), 403},
-		{"without end", media(sid, ".wav", "?exp=9999999999999&sig="+sig), 403},
+		{"with an expiry that never comes", media(sid, ".wav", "?exp=9999999999999&sig="+sig), 403},
 		{"with an expiry beyond any date", media(sid, ".wav", "?exp=99999999999999999999&sig="+sig), 403},
 		{"with a number in another notation", media(sid, ".wav", fmt.Sprintf("?exp=0%d&sig=%s", exp, sig)), 403},
 		{"without expiry", media(sid, ".wav", "?sig="+sig), 403},
@@ -193,7 +194,7 @@ func TestSignedLinks(t *testing.T) {
 	}
 
 	s.setMediaAuth(t, recordings.Basic)
-	s.wantGet(t, "a valid link where only credentials count", wav, 401)
+	s.wantGet(t, "a valid link to media that requires credentials", wav, 401)
 	s.setMediaAuth(t, recordings.Signed)
 	s.clock.set(time.Unix(exp-1, 0))
 	s.wantGet(t, "the link in its last second", wav, 200)

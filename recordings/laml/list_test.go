@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A list is the document of a page as clients read it.
+// A list is a page of recordings as clients read it.
 type list struct {
 	URI          string  `json:"uri"`
 	FirstPageURI string  `json:"first_page_uri"`
@@ -100,7 +100,7 @@ func TestListPages(t *testing.T) {
 	for i := len(pages) - 1; i >= 0; i-- {
 		p := read[list](t, s.do(t, "GET", pages[i], s.basic))
 		if p.Page != i {
-			t.Errorf("page %d has the number %d, want its own", i, p.Page)
+			t.Errorf("page %d has the number %d, want %d", i, p.Page, i)
 		}
 		if p.PageSize != 3 {
 			t.Errorf("page %d has the page size %d, want 3", i, p.PageSize)
@@ -113,7 +113,7 @@ func TestListPages(t *testing.T) {
 			previous = &pages[i-1]
 		}
 		if diff := cmp.Diff(previous, p.PrevPageURI); diff != "" {
-			t.Errorf("page %d has a different previous page (-want +got):\n%s", i, diff)
+			t.Errorf("page %d has the wrong previous page (-want +got):\n%s", i, diff)
 		}
 	}
 }
@@ -225,8 +225,8 @@ func TestListByParty(t *testing.T) {
 	}
 }
 
-// TestListByName shows that recordings are found by words of their addresses and of their file's
-// name, no matter how the sender gave the name.
+// TestListByName shows that recordings are found by the words of their addresses and file names,
+// whether the file name came in a header or a form.
 func TestListByName(t *testing.T) {
 	s := newServer(t)
 	send := func(path string, opts ...option) string {

@@ -60,11 +60,17 @@ func TestAnnouncedRecording(t *testing.T) {
 	}
 	wantText(t, "call_sid", begun.CallSid, "c")
 	wantText(t, "start_time", begun.Start, s.clock.now().Format(time.RFC1123Z))
-	if begun.End != nil || begun.Duration != 0 {
-		t.Errorf("the end is %v after %d s, want none", begun.End, begun.Duration)
+	if begun.Duration != 0 {
+		t.Errorf("the duration is %d s, want 0", begun.Duration)
 	}
-	if begun.Price != nil || begun.Media.MediaURL != nil {
-		t.Errorf("the price is %v and the media URL %v, want none", begun.Price, begun.Media.MediaURL)
+	for name, got := range map[string]*string{
+		"end_time":  begun.End,
+		"price":     begun.Price,
+		"media_url": begun.Media.MediaURL,
+	} {
+		if got != nil {
+			t.Errorf("%s is %q, want null", name, *got)
+		}
 	}
 
 	for _, ext := range []string{"", ".wav", ".mp3"} {
@@ -159,17 +165,17 @@ func TestConferenceRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "ConferenceSid=room")
 	path := "/Conferences/room/Recordings/" + begun.Sid
-	if got := read[live](t, s.post(t, path, "Status=paused")); got.Status != "paused" {
-		t.Errorf("after Status=paused: %+v, want it paused", got)
+	if got := read[live](t, s.post(t, path, "Status=paused")).Status; got != "paused" {
+		t.Errorf("after Status=paused, the recording is %s, want paused", got)
 	}
 	hall := s.post(t, "/Conferences/hall/Recordings/"+begun.Sid, "Status=paused")
-	wantError(t, "of another conference", hall, 404, 20404)
+	wantError(t, "pausing a recording of another conference", hall, 404, 20404)
 	call := s.post(t, "/Calls/room/Recordings/"+begun.Sid, "Status=paused")
-	wantError(t, "as a call's recording", call, 404, 20404)
-	wantError(t, "with an invalid status", s.post(t, path, "Status=completed"), 400, 10000)
+	wantError(t, "pausing it as the recording of a call", call, 404, 20404)
+	wantError(t, "an invalid status", s.post(t, path, "Status=completed"), 400, 10000)
 	s.upload(t, speech, "ConferenceSid=room")
-	if got := s.show(t, begun.Sid); got.Status != "completed" {
-		t.Errorf("after the upload: %+v, want it completed", got)
+	if got := s.show(t, begun.Sid).Status; got != "completed" {
+		t.Errorf("after the upload, the recording is %s, want completed", got)
 	}
 }
 
@@ -298,14 +304,14 @@ func TestWaitingEnds(t *testing.T) {
 	if late.Price != nil {
 		t.Errorf("an absent recording has the price %s, want none", *late.Price)
 	}
-	if got := s.show(t, other.Sid); got.Status != "paused" {
-		t.Errorf("a recording that changed two hours ago: %+v, want it paused", got)
+	if got := s.show(t, other.Sid).Status; got != "paused" {
+		t.Errorf("a recording that changed two hours ago is %s, want paused", got)
 	}
 
 	wantError(t, "media of an absent recording", s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")), 404, 20404)
 	wantError(t, "starting an absent recording", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
 	if sid := s.upload(t, speech, "CallSid=c"); sid == begun.Sid {
-		t.Errorf("an upload after that has the Sid %s, want another one", sid)
+		t.Errorf("an upload after that has the Sid %s, want a new one", sid)
 	}
 
 	deleted := s.do(t, "DELETE", s.path("/Recordings/"+other.Sid), s.basic)

@@ -51,7 +51,7 @@ func (s *server) sendWAV(t *testing.T, query string, file []byte) answer {
 	return s.do(t, "POST", s.path("/Recordings?"+query), s.basic, body("audio/wav", file))
 }
 
-// TestRepeatedUpload shows that the same upload again returns the recording of the first one.
+// TestRepeatedUpload shows that repeating an upload returns the recording of the first upload.
 func TestRepeatedUpload(t *testing.T) {
 	s := newServer(t)
 	sid := s.complete(t)
@@ -80,7 +80,7 @@ func TestAnnouncedParty(t *testing.T) {
 }
 
 // TestLiveMediaFiles shows that a sweep keeps the media of an announced recording, and that deleting
-// the recording removes it.
+// the recording removes the media.
 func TestLiveMediaFiles(t *testing.T) {
 	s := newServer(t)
 	sid := s.complete(t)
@@ -88,7 +88,7 @@ func TestLiveMediaFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.mediaFiles(t) == 0 {
-		t.Error("after a sweep there are no files, want the recording's")
+		t.Error("after a sweep there are no files, want those of the recording")
 	}
 
 	wantStatus(t, "DELETE", s.do(t, "DELETE", s.path("/Recordings/"+sid), s.basic), 204)
@@ -103,7 +103,7 @@ func TestTrackRecording(t *testing.T) {
 	both := s.announce(t, "CallSid=c")
 	inbound := read[live](t, s.post(t, "/Calls/c/Recordings", "RecordingTrack=inbound"))
 	if inbound.Sid == both.Sid {
-		t.Errorf("another track has the Sid %s, want its own", inbound.Sid)
+		t.Errorf("another track has the same Sid %s, want its own", inbound.Sid)
 	}
 	if inbound.Status != "in-progress" {
 		t.Errorf("another track is %s, want in-progress", inbound.Status)
@@ -209,7 +209,7 @@ func atOnce(t *testing.T, name string, send func() answer) (sid string) {
 		}
 		got := read[live](t, a).Sid
 		if sid != "" && got != sid {
-			t.Fatalf("%s returns the recordings %s and %s, want one", name, sid, got)
+			t.Fatalf("%s returns the recordings %s and %s, want only one recording", name, sid, got)
 		}
 		sid = got
 	}

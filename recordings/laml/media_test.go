@@ -51,7 +51,7 @@ func TestMediaHeaders(t *testing.T) {
 			wantHeader(t, name, a.Header, field, value)
 		}
 		if vary := a.Header.Get("Vary"); (vary != "") != varies {
-			t.Errorf("%s has the header Vary %q, want one: %v", name, vary, varies)
+			t.Errorf("%s has the header Vary %q, want a Vary header: %v", name, vary, varies)
 		}
 	}
 	for _, root := range []string{"/api/laml/2010-04-01", "/2010-04-01"} {
@@ -170,8 +170,8 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 	want := s.do(t, "GET", s.path("/Recordings/"+unknown+".wav"))
 	wantError(t, "an unknown recording", want, 404, 20404)
 	tests := []struct{ method, path string }{
-		{"GET", s.path("/Recordings/" + sid)},          // another project's recording in this account
-		{"GET", s.path("/Recordings/" + sid + ".wav")}, //
+		{"GET", s.path("/Recordings/" + sid)}, // another project's recording in this account
+		{"GET", s.path("/Recordings/" + sid + ".wav")},
 		{"GET", s.path("/Recordings/" + sid + ".json")},
 		{"GET", foreign + ".json"}, // another project's recording
 		{"DELETE", foreign},
@@ -208,7 +208,7 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 
 	s.project = home
 	if got := s.do(t, "GET", s.path("/Recordings/"+sid+".wav")); got.StatusCode != 200 {
-		t.Errorf("the recording after all requests = %d, want 200", got.StatusCode)
+		t.Errorf("GET of the recording after all requests = %d, want 200", got.StatusCode)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // parseSpan parses a filter by time. The parameter name> is an inclusive lower bound, and name< an
-// exclusive upper bound. The parameter name itself is a day or a second.
+// exclusive upper bound. The parameter name, without a sign, selects one day or one second.
 func parseSpan(values url.Values, name string) (from, before time.Time, err error) {
 	from, err = parseOptionalDate(values, name+">")
 	if err != nil {

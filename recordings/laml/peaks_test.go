@@ -111,7 +111,7 @@ func TestPeaksAreKeptByCaches(t *testing.T) {
 	wantHeader(t, "GET", first.Header, "X-Content-Type-Options", "nosniff")
 }
 
-func TestPeaksOfWhatHasNone(t *testing.T) {
+func TestNoPeaks(t *testing.T) {
 	s := newServer(t)
 	for sid, status := range map[string]int{
 		"7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b":   404,

@@ -52,7 +52,7 @@ func (a *API) serveGuessed(w http.ResponseWriter, r *http.Request, sid string, f
 }
 
 // guessed calls serve for a request that needs only the Sid. After too many requests for unknown
-// Sids from a network, it refuses all requests from this network, even for existing recordings.
+// Sids from a network, guessed refuses all requests from this network, even for existing recordings.
 // Otherwise, guessers would learn which Sids exist.
 func (a *API) guessed(r *http.Request, serve func() error) error {
 	found, err := a.miss(r)

@@ -60,8 +60,8 @@ func TestChannels(t *testing.T) {
 	wantFile(t, "two channels of two", twoOfTwo, corpusFile(t, stereo))
 
 	for _, ext := range []string{".wav", ".mp3", ""} {
-		wantError(t, "two channels of one", s.do(t, "GET", mono+ext+"?RequestedChannels=2"), 400, 16113)
-		wantError(t, "the second of one", s.do(t, "GET", mono+ext+"?Channel=2"), 400, 16113)
+		wantError(t, "two channels of a mono file", s.do(t, "GET", mono+ext+"?RequestedChannels=2"), 400, 16113)
+		wantError(t, "the second channel of a mono file", s.do(t, "GET", mono+ext+"?Channel=2"), 400, 16113)
 	}
 
 	for _, query := range []string{
@@ -122,7 +122,7 @@ func wantRanges(t *testing.T, s *server, path string, whole []byte) {
 			t.Errorf("%s: %s = %d, want 206", path, name, a.StatusCode)
 		}
 		if !bytes.Equal(a.body, whole[first:last+1]) {
-			t.Errorf("%s: %s = %d bytes, want those of the whole", path, name, len(a.body))
+			t.Errorf("%s: %s = %d bytes, want those of the whole file", path, name, len(a.body))
 		}
 	}
 
@@ -131,7 +131,7 @@ func wantRanges(t *testing.T, s *server, path string, whole []byte) {
 		t.Errorf("%s: two ranges = %d, want 206", path, a.StatusCode)
 	}
 	if !bytes.Contains(a.body, whole[:10]) || !bytes.Contains(a.body, whole[100:110]) {
-		t.Errorf("%s: two ranges = %d bytes, want both in them", path, len(a.body))
+		t.Errorf("%s: two ranges = %d bytes, want both ranges in them", path, len(a.body))
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// sendContent sends content, or the ranges in the request. If the content cannot be read before
-// anything has been sent, sendContent returns an error. Afterwards, it aborts the response, so that
-// no client mistakes a part for the whole.
+// sendContent sends content, or the ranges in the request. If reading fails before anything has been
+// sent, sendContent returns an error. If reading fails later, it aborts the response, so that no
+// client mistakes a part for the whole.
 func sendContent(w http.ResponseWriter, r *http.Request, modified time.Time, content io.ReadSeeker) error {
 	if _, ok := content.(*os.File); ok {
 		http.ServeContent(w, r, "", modified, content) // the kernel sends it

@@ -112,7 +112,7 @@ func TestOffload(t *testing.T) {
 		w := send("GET", path)
 		wantHeader(t, "GET "+path, w.Header(), "X-Accel-Redirect", "")
 		if w.Body.Len() == 0 {
-			t.Errorf("GET %s = %d without a body, want one", path, w.Code)
+			t.Errorf("GET %s = %d without a body, want a body", path, w.Code)
 		}
 	}
 }

@@ -41,8 +41,8 @@ type server struct {
 	subscriber string // a subscriber of the project, with the address /private/alice
 	clock      clock
 
-	ended   map[string]time.Time // when makers of links were revoked, by maker
-	unknown error                // the error that every check of a maker returns, or nil
+	ended    map[string]time.Time // when makers of links were revoked, by maker
+	checkErr error                // the error of each check of a maker that is not revoked, or nil
 }
 
 const maxUpload = 1 << 20
@@ -89,7 +89,7 @@ func signing(t testing.TB) func(*server, *recordings.Config, *laml.Config) {
 			if end, ended := s.ended[maker]; ended && !made.After(end) {
 				return problem.NoCredentials()
 			}
-			return s.unknown
+			return s.checkErr
 		}
 	}
 }
@@ -213,7 +213,7 @@ func wantError(t testing.TB, name string, a answer, status, code int) {
 		t.Errorf("%s has the error %s, want status %d, code %d", name, a.body, status, code)
 	}
 	if message == "" || !strings.HasPrefix(moreInfo, "https://") {
-		t.Errorf("%s has the error %s, want a message and a link to more", name, a.body)
+		t.Errorf("%s has the error %s, want a message, and a link in more_info", name, a.body)
 	}
 	if len(e) != 4 {
 		t.Errorf("%s has an error with %d members, want 4", name, len(e))

@@ -219,7 +219,7 @@ var busyWaits = []time.Duration{
 // longestBusyWait limits the wait that a source may ask for.
 const longestBusyWait = 2 * time.Minute
 
-// A refusal is the error for a response with a different status than 200.
+// A refusal is the error for a response with a status other than 200.
 type refusal struct {
 	address    string
 	status     int
@@ -231,17 +231,17 @@ func (r *refusal) isBusy() bool {
 	return r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable
 }
 
-// wait returns how long to wait before the request is repeated, at least the given time. The header is
-// a number of seconds or a date (RFC 9110, section 10.2.3). The clocks may differ, so that the date is
-// already past here.
-func (r *refusal) wait(least time.Duration) time.Duration {
+// wait returns how long to wait before the request is repeated, at least the given minimum. The header
+// Retry-After is a number of seconds or a date (RFC 9110, section 10.2.3). If the clocks differ, the
+// date may already be past here.
+func (r *refusal) wait(minimum time.Duration) time.Duration {
 	var asked time.Duration
 	if seconds, err := strconv.ParseUint(r.retryAfter, 10, 64); err == nil {
 		asked = time.Duration(min(seconds, uint64(longestBusyWait/time.Second))) * time.Second
 	} else if date, err := http.ParseTime(r.retryAfter); err == nil {
 		asked = time.Until(date)
 	}
-	return min(max(asked, least), longestBusyWait)
+	return min(max(asked, minimum), longestBusyWait)
 }
 
 func (r *refusal) Error() string {

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/recordings/laml"
 )
 
-// TestSource shows that a source returns the recordings on all pages with their calls, and opens
-// their media. Wrong credentials are an error.
+// TestSource shows that a source returns the recordings on all pages with the metadata of their
+// calls, and opens their media. Wrong credentials are an error.
 func TestSource(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)
@@ -119,7 +119,7 @@ func TestSourceBusy(t *testing.T) {
 		_, err := laml.Source{Base: service.URL}.Open(t.Context(), laml.SourceRecording{Sid: "s"})
 		service.Close()
 		if opened := err == nil; opened != (want == 3) {
-			t.Errorf("after the status %d, Open = %v", status, err)
+			t.Errorf("after the status %d, Open = %v, want success: %v", status, err, want == 3)
 		}
 		if n := requests.Load(); n != want {
 			t.Errorf("after the status %d there were %d requests, want %d", status, n, want)
@@ -127,7 +127,7 @@ func TestSourceBusy(t *testing.T) {
 	}
 }
 
-// TestSourceAlwaysBusy shows that the requests to a service that stays busy end.
+// TestSourceAlwaysBusy shows that a source gives up if a service stays busy.
 func TestSourceAlwaysBusy(t *testing.T) {
 	laml.DoNotWait(t)
 	var requests atomic.Int64

@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// keptIn returns a change of the configuration that keeps media elsewhere.
+// keptIn returns an option for newServer that keeps the media in the given storage.
 func keptIn(media recordings.Media) func(*server, *recordings.Config, *laml.Config) {
 	return func(_ *server, c *recordings.Config, _ *laml.Config) { c.Media = media }
 }
@@ -43,7 +43,7 @@ func everywhere(t *testing.T) map[string]*server {
 }
 
 // TestCorpusEverywhere shows that each file of the corpus gets the same responses with each kind of
-// storage. It is uploaded in four ways, and requested in each format and in ranges.
+// storage. Each file is uploaded in four ways, and requested in all formats and in ranges.
 func TestCorpusEverywhere(t *testing.T) {
 	files, err := os.ReadDir(filepath.Join("..", "testdata"))
 	if err != nil {
@@ -153,7 +153,7 @@ func TestNeverShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(content, file) {
-		t.Fatalf("the media has %d bytes, want the file of %d", len(content), len(file))
+		t.Fatalf("the media has %d bytes, want the %d bytes of the file", len(content), len(file))
 	}
 
 	names, err := filepath.Glob(filepath.Join(dir, "*", "*"))
@@ -165,7 +165,8 @@ func TestNeverShort(t *testing.T) {
 			damage(t, name, offset)
 		}
 		if content, err := fetch(); err == nil {
-			t.Errorf("after damage at %d: %d bytes of %d, want an error", offset, len(content), len(file))
+			t.Errorf("after damage at byte %d, a request returned %d of %d bytes, want an error",
+				offset, len(content), len(file))
 		}
 	}
 }

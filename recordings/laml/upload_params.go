@@ -15,8 +15,8 @@ import (
 type description = recordings.Description
 
 // A parameter is a value that a sender can give with an upload. It is in the query or the form
-// under its name, or in one of the headers. From the third on, the headers of a parameter are those
-// that rtpengine's recording daemon sends (notify-uri), as are the headers of the path.
+// under its name, or in one of the headers. rtpengine's recording daemon (notify-uri) sends the
+// headers of the path, and the third and later headers of other parameters.
 type parameter struct {
 	name    string
 	headers []string
@@ -146,7 +146,7 @@ func (p parameter) value(headers http.Header, fields []url.Values) (string, erro
 	return "", nil
 }
 
-// singleValue returns the value of a field or header, or "" without one. It must not be repeated.
+// singleValue returns the only value of a field or header, or "" if there is none.
 func singleValue(name string, values []string) (string, error) {
 	switch len(values) {
 	case 0:

@@ -72,7 +72,7 @@ const (
 	oneWayMute  = 0.2   // maximum seconds of talk in the other leg
 )
 
-// flags returns the flags that follow from the measurements.
+// flags returns the flags that follow from the measurements and the largest sample.
 func (f Facts) flags(largest int) (set Flags) {
 	if largest <= idle {
 		set |= Silent

@@ -33,7 +33,7 @@ type Facts struct {
 	DCOffset float64  `json:"dc_offset"`
 
 	Talk           []float64 `json:"talk_s"`            // seconds per leg
-	Overlap        *float64  `json:"overlap_s"`         // seconds with several talking legs; nil for one
+	Overlap        *float64  `json:"overlap_s"`         // seconds with several talking legs; nil if there is one leg
 	SilenceRatio   float64   `json:"silence_ratio"`     // fraction of time without talk, 0 to 1
 	LongestSilence float64   `json:"longest_silence_s"` // seconds
 	FirstSpeech    *float64  `json:"first_speech_s"`    // seconds from the start; nil without talk

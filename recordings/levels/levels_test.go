@@ -60,17 +60,17 @@ func measure(t *testing.T, s levels.Source) (levels.Facts, levels.Outline) {
 	return f, o
 }
 
-// wantNear checks that a level differs from want by at most within dB. If want is NaN, the level
-// must be unknown.
-func wantNear(t *testing.T, name string, level *float64, want, within float64) {
+// wantNear checks that a level differs from want by at most the tolerance, in dB. If want is NaN, the
+// level must be unknown.
+func wantNear(t *testing.T, name string, level *float64, want, tolerance float64) {
 	t.Helper()
 	switch {
 	case level == nil && !math.IsNaN(want):
 		t.Errorf("%s is unknown, want %v", name, want)
 	case level != nil && math.IsNaN(want):
 		t.Errorf("%s is %v, want it unknown", name, *level)
-	case level != nil && math.Abs(*level-want) > within:
-		t.Errorf("%s is %v, want %v within %v", name, *level, want, within)
+	case level != nil && math.Abs(*level-want) > tolerance:
+		t.Errorf("%s is %v, want %v within %v dB", name, *level, want, tolerance)
 	}
 }
 
@@ -129,11 +129,11 @@ func open(t testing.TB, file string) levels.Source {
 func TestLoudnessAtEveryRate(t *testing.T) {
 	for _, rate := range []int{4000, 6000, 8000, 11025, 16000, 22050, 32000, 44100, 48000, 96000, 192000} {
 		facts, _ := measure(t, sound{rate: rate, channels: 1, seconds: 2, at: sine(0, 997)})
-		within := 0.1
+		tolerance := 0.1
 		if rate < 6000 { // the filter is distorted near the end of the band
-			within = 0.2
+			tolerance = 0.2
 		}
-		wantNear(t, fmt.Sprintf("the loudness at %d Hz", rate), facts.Loudness, -3.01, within)
+		wantNear(t, fmt.Sprintf("the loudness at %d Hz", rate), facts.Loudness, -3.01, tolerance)
 		wantNear(t, fmt.Sprintf("the RMS at %d Hz", rate), facts.RMS, -3.01, 0.02)
 	}
 

@@ -32,8 +32,8 @@ type leg struct {
 	squares    int64   // sum of squares since the last fold
 	total      float64
 	power      float64
-	least      int // lowest sample of the current pixel
-	most       int
+	lowest     int // lowest sample of the current pixel
+	highest    int // highest sample of the current pixel
 	largest    int // largest magnitude of all samples
 	clipped    int64
 	rail       int   // last sample near full scale
@@ -45,7 +45,7 @@ func newMeter(rate, channels int, frames int64) *meter {
 	m := &meter{rate: rate, channels: channels, legs: make([]leg, channels),
 		outline: newOutliner(rate, channels, frames)}
 	for i := range m.legs {
-		m.legs[i] = leg{weight: newWeighting(rate), least: math.MaxInt16, most: math.MinInt16, railAt: -2}
+		m.legs[i] = leg{weight: newWeighting(rate), lowest: math.MaxInt16, highest: math.MinInt16, railAt: -2}
 	}
 
 	m.talk.legs = make([]voice, channels)
@@ -78,7 +78,7 @@ func (m *meter) add(samples []int16) {
 
 // add measures one channel of a run. at is the number of the run's first frame.
 func (l *leg) add(run []int16, channel, channels int, at int64) {
-	least, most := l.least, l.most
+	lowest, highest := l.lowest, l.highest
 	sum, squares, energy := l.sum, l.squares, l.energy
 
 	// The states of the two filters are kept in registers. Terms of older states come first, since
@@ -89,7 +89,7 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 
 	for i := channel; i < len(run); i += channels {
 		v := int(run[i])
-		least, most = min(least, v), max(most, v)
+		lowest, highest = min(lowest, v), max(highest, v)
 		sum += int64(v)
 		squares += int64(v * v)
 
@@ -104,19 +104,19 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 
 	l.weight.s1, l.weight.s2 = flushDenormal(s1), flushDenormal(s2)
 	l.weight.h1, l.weight.h2 = flushDenormal(h1), flushDenormal(h2)
-	l.least, l.most = least, most
+	l.lowest, l.highest = lowest, highest
 	l.sum, l.squares, l.energy = sum, squares, energy
-	if least < -nearRail || most > nearRail {
+	if lowest < -nearRail || highest > nearRail {
 		l.findClipped(run, channel, channels, at)
 	}
 }
 
 // Samples beyond nearRail are near the maximum of a codec, which is 32124 for mu-law and 32256 for
-// A-law. Several equal samples in a row were clipped. A sine that just reaches this level has only
-// a few equal samples in a row.
+// A-law. If at least minRail of these samples in a row are equal, they were clipped. A sine that just
+// reaches this level has fewer equal samples in a row.
 const (
 	nearRail  = 31999
-	railFrom  = 3
+	minRail   = 3
 	fullScale = 32768
 )
 
@@ -129,7 +129,7 @@ func (l *leg) findClipped(run []int16, channel, channels int, at int64) {
 	}
 }
 
-// clip counts a sample near full scale as clipped if at least railFrom such samples in a row are
+// clip counts a sample near full scale as clipped if at least minRail such samples in a row are
 // equal.
 func (l *leg) clip(v int, at int64) {
 	if l.railAt == at-1 && l.rail == v {
@@ -139,9 +139,9 @@ func (l *leg) clip(v int, at int64) {
 	}
 	l.rail, l.railAt = v, at
 	switch {
-	case l.railLength == railFrom:
-		l.clipped += railFrom
-	case l.railLength > railFrom:
+	case l.railLength == minRail:
+		l.clipped += minRail
+	case l.railLength > minRail:
 		l.clipped++
 	}
 }
@@ -180,9 +180,9 @@ func (l *leg) fold() {
 func (m *meter) endPixel() {
 	for c := range m.legs {
 		l := &m.legs[c]
-		m.outline.add(l.least, l.most)
-		l.largest = max(l.largest, -l.least, l.most)
-		l.least, l.most = math.MaxInt16, math.MinInt16
+		m.outline.add(l.lowest, l.highest)
+		l.largest = max(l.largest, -l.lowest, l.highest)
+		l.lowest, l.highest = math.MaxInt16, math.MinInt16
 	}
 	m.outline.left = m.outline.perPixel
 }

@@ -50,9 +50,9 @@ func newOutliner(rate, channels int, frames int64) outliner {
 	}
 }
 
-func (o *outliner) add(least, most int) {
+func (o *outliner) add(lowest, highest int) {
 	if len(o.Data) < 2*maxData { // the source may be longer than its stated length
-		o.Data = append(o.Data, int8(least/256), int8(most/256))
+		o.Data = append(o.Data, int8(lowest/256), int8(highest/256))
 	}
 }
 
@@ -70,8 +70,8 @@ func (o Outline) Scale(perPixel int, frames int64) Outline {
 		last := min(frames, first+int64(perPixel)) - 1
 		pixels := o.pixels(first/int64(o.PerPixel), last/int64(o.PerPixel))
 		for c := range o.Channels {
-			least, most := extremes(pixels, c, o.Channels)
-			to.Data = append(to.Data, least, most)
+			lowest, highest := extremes(pixels, c, o.Channels)
+			to.Data = append(to.Data, lowest, highest)
 		}
 	}
 	return to
@@ -85,14 +85,14 @@ func (o Outline) pixels(first, last int64) []int8 {
 
 // extremes returns the lowest and highest sample of a channel in pixels, or silence if pixels is
 // empty.
-func extremes(pixels []int8, channel, channels int) (least, most int8) {
+func extremes(pixels []int8, channel, channels int) (lowest, highest int8) {
 	for at := 2 * channel; at < len(pixels); at += 2 * channels {
 		if at == 2*channel {
-			least, most = pixels[at], pixels[at+1]
+			lowest, highest = pixels[at], pixels[at+1]
 		}
-		least, most = min(least, pixels[at]), max(most, pixels[at+1])
+		lowest, highest = min(lowest, pixels[at]), max(highest, pixels[at+1])
 	}
-	return least, most
+	return lowest, highest
 }
 
 // The binary format of audiowaveform, version 2, which has a header followed by the values.

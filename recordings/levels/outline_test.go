@@ -146,7 +146,7 @@ func TestOutlinesAreBounded(t *testing.T) {
 			t.Errorf("the outline of %d channels is not valid JSON", channels)
 		}
 		if len(b) > 3<<20 {
-			t.Errorf("the outline of %d channels is %d bytes of JSON, want 3 MiB at most", channels, len(b))
+			t.Errorf("the outline of %d channels is %d bytes of JSON, want at most 3 MiB", channels, len(b))
 		}
 	}
 }

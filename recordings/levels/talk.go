@@ -6,13 +6,13 @@ import "math"
 // is well above its noise for three slots. It continues while it is slightly above the noise.
 // Pauses of up to 300 ms count as talk.
 const (
-	onAbove, offAbove   = 9.0, 5.0 // above the noise
-	onFrom, offFrom     = -50.0, -55.0
-	minNoise, maxNoise  = -70.0, -45.0 // limits of the noise level
-	slotsToBegin        = 3
-	pauseSlots          = 15
-	final               = pauseSlots + 1 // number of slots after which a decision is final
-	noiseWindow, window = 50, 6          // slots per window, number of windows: 6 s in all
+	onAbove, offAbove        = 9.0, 5.0     // minimum level above the noise
+	onFrom, offFrom          = -50.0, -55.0 // minimum level
+	minNoise, maxNoise       = -70.0, -45.0 // limits of the noise level
+	slotsToBegin             = 3
+	pauseSlots               = 15
+	final                    = pauseSlots + 1 // number of slots after which a decision is final
+	noiseWindow, windowCount = 50, 6          // slots per window, number of windows: 6 s in all
 )
 
 // A voice decides which slots of one leg are talk.
@@ -26,7 +26,7 @@ type voice struct {
 	noise   float64 // estimated level of the noise
 	hop     float64 // power of the slots in the current hop
 	least   float64 // lowest power of a hop in the current window
-	windows [window]float64
+	windows [windowCount]float64
 	slots   int
 
 	talked int64 // number of slots with talk
@@ -93,7 +93,7 @@ func (v *voice) learn() {
 	}
 	v.noise = min(max(decibels(noise), minNoise), maxNoise)
 	if v.slots%noiseWindow == 0 {
-		v.windows[v.slots/noiseWindow%window] = v.least
+		v.windows[v.slots/noiseWindow%windowCount] = v.least
 		v.least = math.Inf(1)
 	}
 }
@@ -103,10 +103,10 @@ type talk struct {
 	legs    []voice
 	slots   int64 // number of slots whose decision is final
 	late    int   // number of slots whose decision is not final
-	overlap int64
+	overlap int64 // number of slots in which several legs talk
 	silence int64 // number of slots without talk
 	quiet   int64 // number of slots since the last talk
-	longest int64
+	longest int64 // largest value of quiet
 	first   int64 // number of the first slot with talk, from 1; 0 without talk
 }
 

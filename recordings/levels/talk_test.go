@@ -32,8 +32,8 @@ func (c call) ReadFrames(dst []int16, at int64) (n int, err error) {
 // A part is a section of speech in a call, in seconds.
 type part struct{ from, to float64 }
 
-// leg returns a leg with speech during parts, and with noise throughout. Their levels are speechDB
-// and noiseDB; a level of -inf omits the speech or the noise.
+// leg returns a leg with speech during parts, and with noise throughout. The levels of the
+// speech and the noise are speechDB and noiseDB; a level of -inf omits the speech or the noise.
 func leg(t *testing.T, seconds, speechDB, noiseDB float64, parts ...part) []int16 {
 	t.Helper()
 	speech := make([]int16, 36_000) // 4.5 s of speech, without the silence before and after it
@@ -143,13 +143,13 @@ func TestSineIsNotClipped(t *testing.T) {
 		for _, rate := range []int{8000, 48000} {
 			facts, _ := measure(t, sound{rate: rate, channels: 1, seconds: 1, at: sine(0, hz)})
 			if facts.Flags&levels.Clipped != 0 {
-				t.Errorf("a sine of %v Hz at %d Hz is clipped by %v, want no clipping", hz, rate, facts.Clipped)
+				t.Errorf("of a sine of %v Hz at %d Hz, the fraction %v is clipped, want 0", hz, rate, facts.Clipped)
 			}
 		}
 	}
 
 	tooLoud, _ := measure(t, sound{rate: 8000, channels: 1, seconds: 1, at: sine(6, 300)})
 	if c := tooLoud.Clipped; c < 0.5 || c > 0.8 { // 2/π · arccos(1/2) is 2/3
-		t.Errorf("a sine 6 dB too loud is clipped by %v, want two thirds", c)
+		t.Errorf("of a sine that is 6 dB too loud, the fraction %v is clipped, want two thirds", c)
 	}
 }

@@ -96,7 +96,7 @@ func TestWindowsFitTogether(t *testing.T) {
 			endsShort := last == start || last == short
 			beginsShort := kind == short || kind == stop
 			if n > 2 && endsShort != beginsShort {
-				t.Fatalf("attacks %012b: granule %d has the window %d after %d, want one that fits",
+				t.Fatalf("attacks %012b: granule %d has the window %d after the window %d, want one that fits",
 					pattern, n, kind, last)
 			}
 			last = kind

@@ -32,7 +32,7 @@ const (
 	lastThird
 )
 
-// keptGranules is how many granules an attacks keeps. It is a power of two.
+// keptGranules is the number of granules whose results an attacks keeps. It is a power of two.
 const keptGranules = 8
 
 // attacks finds the attacks in granules. It keeps its results for the most recent granules.

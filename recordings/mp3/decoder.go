@@ -123,7 +123,7 @@ func (d *decoder) synthesize(h *header, layouts *[2]layout, channels int, out []
 			var sub [32]float32
 			for sb := range 32 {
 				sub[sb] = subs[sb][t]
-				if sb&1 == 1 && t&1 == 1 { // each second subband is mirrored
+				if sb&1 == 1 && t&1 == 1 { // every second subband is mirrored
 					sub[sb] = -sub[sb]
 				}
 			}
@@ -134,8 +134,8 @@ func (d *decoder) synthesize(h *header, layouts *[2]layout, channels int, out []
 	return out
 }
 
-// write writes 32 samples of a channel into interleaved frames. If the frames have a different
-// number of channels, it copies one channel to both, or adds half of each.
+// write writes 32 samples of a channel into interleaved frames. If their number of channels differs
+// from the number of coded channels, it copies one channel to both, or adds half of each.
 func write(out []int16, samples *[32]float32, ch, channels, coded int) {
 	for i, v := range samples {
 		frame := out[i*channels:]

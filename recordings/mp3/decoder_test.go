@@ -143,7 +143,7 @@ func wantFrames(t *testing.T, f *File, whole []int16, first int64, n int) {
 		t.Errorf("reading frames at %d: %v, want no error before the end", first, err)
 	}
 	if len(want) < len(got) && err == nil {
-		t.Errorf("reading frames at %d, beyond the end: no error, want one", first)
+		t.Errorf("reading frames at %d, beyond the end: no error, want an error", first)
 	}
 	if !slices.Equal(got[:n*f.Channels()], want) {
 		t.Errorf("reading %d frames at %d differs from reading the whole file", n, first)
@@ -182,10 +182,10 @@ func TestCutFiles(t *testing.T) {
 	for cut := len(file) - 1; cut > 2000; cut -= 97 {
 		got := samplesOf(t, open(t, file[:cut]))
 		if len(got) >= len(whole) {
-			t.Fatalf("cut at %d, there are %d samples, want fewer than %d", cut, len(got), len(whole))
+			t.Fatalf("a file that is cut at %d has %d samples, want fewer than %d", cut, len(got), len(whole))
 		}
 		if !slices.Equal(got, whole[:len(got)]) {
-			t.Fatalf("cut at %d, %d samples are not the beginning of the whole", cut, len(got))
+			t.Fatalf("the samples of a file that is cut at %d are not the first %d of the whole", cut, len(got))
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestLostFrames(t *testing.T) {
 		t.Error("the loss in frame 30 changes earlier frames")
 	}
 	if !slices.Equal(got[60*frame:], whole[61*frame:]) {
-		t.Error("the loss in frame 30 changes the frames from 61")
+		t.Error("the loss in frame 30 changes the frames from 61 on")
 	}
 }
 
@@ -287,7 +287,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// A readerAtFunc is an io.ReaderAt whose method is the function.
+// A readerAtFunc is a function that implements io.ReaderAt.
 type readerAtFunc func(b []byte, at int64) (int, error)
 
 func (f readerAtFunc) ReadAt(b []byte, at int64) (int, error) { return f(b, at) }

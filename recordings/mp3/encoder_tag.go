@@ -16,18 +16,18 @@ const (
 // files by their first bytes need it.
 const id3 = "ID3\x03\x00\x00\x00\x00\x00\x12TSSE\x00\x00\x00\x08\x00\x00\x00selvage"
 
-// fewest is the number of audio frames that ffmpeg needs before it recognizes audio.
-const fewest = 2
+// minFrames is the minimum number of audio frames. ffmpeg needs them to recognize audio.
+const minFrames = 2
 
 // frames returns how many audio frames are needed so that decoders return the given number of
 // samples.
 func (f *format) frames(samples int64) int64 {
 	spf := int64(f.samples())
-	return max(fewest, (samples+delay+decoderDelay+spf-1)/spf)
+	return max(minFrames, (samples+delay+decoderDelay+spf-1)/spf)
 }
 
 // tag writes the first frame, which is silent. It contains the Info tag, with the length of the
-// file, and LAME's extension of that tag. The encoder's name in it begins with LAME, because
+// file, and LAME's extension of that tag. The name of the encoder in it begins with LAME, because
 // players read delay and padding only from LAME tags.
 func (f *format) tag(buf []byte, samples, size int64) {
 	clear(buf)

@@ -31,7 +31,7 @@ const (
 // segment has its own decoder, which starts some frames before the segment. Therefore, the samples
 // never depend on earlier reads.
 //
-// A position numbers samples of each channel, including those that are not played.
+// Positions count samples per channel, including samples that are not played.
 type File struct {
 	scan   *scanner
 	index  *index
@@ -42,7 +42,7 @@ type File struct {
 	walker    *walker
 	decoder   *decoder
 	samples   []int16 // samples of the current frame, interleaved
-	samplesAt int64   // position of the first of these samples
+	samplesAt int64   // position of the first sample in samples
 }
 
 var _ Source = (*File)(nil)

@@ -10,7 +10,7 @@ type encoder struct {
 	gr   [2][2]granule         // granules of a frame by number and channel
 
 	attacks attacks
-	gain    int // argument of the last quantise
+	gain    int // argument of the last quantize
 }
 
 func newEncoder(f *format, src Source) *encoder {
@@ -18,7 +18,7 @@ func newEncoder(f *format, src Source) *encoder {
 	return &encoder{
 		f:       f,
 		in:      in,
-		last:    -3,
+		last:    -3, // not the granule before any granule of the audio
 		attacks: attacks{in: in, channels: f.channels, recent: recentParts(f.rate)},
 	}
 }
@@ -27,7 +27,7 @@ func newEncoder(f *format, src Source) *encoder {
 // counted.
 func (e *encoder) frame(n int64, padded bool, buf []byte) error {
 	for i := range e.f.granules {
-		if err := e.analyse(n*int64(e.f.granules)+int64(i), &e.gr[i]); err != nil {
+		if err := e.analyze(n*int64(e.f.granules)+int64(i), &e.gr[i]); err != nil {
 			return err
 		}
 	}
@@ -36,8 +36,8 @@ func (e *encoder) frame(n int64, padded bool, buf []byte) error {
 	return nil
 }
 
-// analyse computes the lines of granule n for each channel.
-func (e *encoder) analyse(n int64, to *[2]granule) error {
+// analyze computes the lines of granule n for each channel.
+func (e *encoder) analyze(n int64, to *[2]granule) error {
 	if e.last != n-1 {
 		if err := e.split(n - 1); err != nil {
 			return err
@@ -53,9 +53,9 @@ func (e *encoder) analyse(n int64, to *[2]granule) error {
 			return err
 		}
 		to[ch].transform(kind, &e.f.bands, &e.subs[(n+1)&1][ch], &e.subs[n&1][ch])
-		to[ch].power()
+		to[ch].computeMags()
 		to[ch].shape(e.f.mpeg1())
-		to[ch].limit()
+		to[ch].findMinGain()
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (e *encoder) chooseGain(bits int) {
 	lo, hi := -100, 255 // lo is too low, hi is high enough
 	at := e.guess(bits)
 	for tries := 0; hi-lo > 1; tries++ {
-		lines, sum, least := e.quantise(at)
+		lines, sum, least := e.quantize(at)
 		if sum <= bits {
 			hi = at
 			if least {
@@ -105,7 +105,7 @@ func (e *encoder) chooseGain(bits int) {
 	}
 
 	if e.gain != hi {
-		e.quantise(hi)
+		e.quantize(hi)
 	}
 }
 
@@ -136,19 +136,19 @@ func (e *encoder) guess(bits int) int {
 	return unit + int(max(-200, min(100, float32(4*noise))))
 }
 
-// quantise quantizes all granules with a gain. lines is the number of lines coded in pairs, and sum
+// quantize quantizes all granules with a gain. lines is the number of lines coded in pairs, and sum
 // is the number of bits of all granules. least reports whether every granule has reached its lowest
 // gain.
-func (e *encoder) quantise(gain int) (lines, sum int, least bool) {
+func (e *encoder) quantize(gain int) (lines, sum int, least bool) {
 	e.gain = gain
 	least = true
 	for i := range e.f.granules {
 		for ch := range e.f.channels {
 			g := &e.gr[i][ch]
-			g.quantise(min(255, max(g.minGain, gain+g.offset)))
+			g.quantize(min(255, max(g.minGain, gain+g.offset)))
 			least = least && g.gain == g.minGain
 			if g.bits > maxBits {
-				sum += 1 << 20
+				sum += 1 << 20 // more than any frame has, so that the gain counts as too low
 			}
 
 			lines += g.big
@@ -163,12 +163,12 @@ func (e *encoder) write(padded bool, buf []byte) {
 	w := newBitWriter(buf)
 	w.put(e.f.header(padded), 32)
 	if e.f.mpeg1() {
-		w.put(0, 9)
+		w.put(0, 9)                // main_data_begin
 		w.put(0, 7-2*e.f.channels) // private bits
 		w.put(0, 4*e.f.channels)   // scfsi
 	} else {
-		w.put(0, 8)
-		w.put(0, e.f.channels)
+		w.put(0, 8)            // main_data_begin
+		w.put(0, e.f.channels) // private bits
 	}
 
 	for i := range e.f.granules {
@@ -198,16 +198,16 @@ func (g *granule) writeSide(w *bitWriter, mpeg1 bool) {
 	}
 
 	if g.kind == normal {
-		w.put(0, 1)
+		w.put(0, 1) // window_switching_flag
 		for _, t := range g.tables {
 			w.put(uint32(t), 5)
 		}
 		w.put(uint32(g.regions[0]), 4)
 		w.put(uint32(g.regions[1]), 3)
 	} else {
-		w.put(1, 1)
+		w.put(1, 1) // window_switching_flag
 		w.put(uint32(g.kind), 2)
-		w.put(0, 1)
+		w.put(0, 1) // mixed_block_flag
 		w.put(uint32(g.tables[0]), 5)
 		w.put(uint32(g.tables[1]), 5)
 		for _, s := range g.subGain {

@@ -44,8 +44,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenARM64 runs TestGolden as a program for arm64, because its compiler fuses products and
-// sums wherever the language allows it.
+// TestGoldenARM64 runs TestGolden as a program for arm64, because the compiler for arm64 fuses
+// products and sums wherever the language allows it.
 func TestGoldenARM64(t *testing.T) {
 	emulator := tool(t, "qemu-aarch64")
 	binary := filepath.Join(t.TempDir(), "mp3.test")

@@ -50,8 +50,8 @@ func allSteps() (s [256]float32) {
 	return s
 }
 
-// power computes mags from lines.
-func (g *granule) power() {
+// computeMags computes mags from lines.
+func (g *granule) computeMags() {
 	used := 0
 	for i, x := range &g.lines {
 		x = float32(math.Abs(float64(x)))
@@ -64,8 +64,8 @@ func (g *granule) power() {
 	g.used = (used + 1) &^ 1
 }
 
-// limit finds the lowest gain at which the largest value can be coded.
-func (g *granule) limit() {
+// findMinGain finds the lowest gain at which the largest value can be coded.
+func (g *granule) findMinGain() {
 	top := float32(0)
 	for _, m := range g.mags[:g.used] {
 		top = max(top, m)
@@ -76,8 +76,8 @@ func (g *granule) limit() {
 	}
 }
 
-// quantise sets the gain, quantizes the values, and counts their bits.
-func (g *granule) quantise(gain int) {
+// quantize sets the gain, quantizes the values, and counts their bits.
+func (g *granule) quantize(gain int) {
 	g.gain = gain
 	step := steps[gain]
 	used := g.used

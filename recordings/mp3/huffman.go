@@ -17,18 +17,19 @@ type book struct {
 
 var (
 	books = allBooks()
-	quads = [2][16]code{quadBook(2742), quadBook(2773)}
+	quads = [2][16]code{quadBook(2742), quadBook(2773)} // from the roots of tables A and B
 	// linbits16 contains the linbits of the tables 16 to 23. linbits24 contains the linbits of the
 	// tables 24 to 31. The tables in each group have the same codes.
 	linbits16 = [8]int{1, 2, 3, 4, 6, 8, 10, 13}
 	linbits24 = [8]int{4, 5, 6, 7, 8, 9, 11, 13}
 )
 
+// allBooks reads the tables for pairs. The roots are indexes of nodes in trees.
 func allBooks() *[32]book {
 	var all [32]book
-	at := map[int]int{1: 0, 2: 7, 3: 24, 5: 41, 6: 72, 7: 103, 8: 174, 9: 245, 10: 316, 11: 443, 12: 570,
+	roots := map[int]int{1: 0, 2: 7, 3: 24, 5: 41, 6: 72, 7: 103, 8: 174, 9: 245, 10: 316, 11: 443, 12: 570,
 		13: 697, 15: 1208}
-	for n, root := range at {
+	for n, root := range roots {
 		walk(root, 0, 0, func(leaf uint8, c code) { all[n].codes[leaf] = c })
 	}
 	for i := range 8 {
@@ -44,18 +45,18 @@ func quadBook(root int) (b [16]code) {
 	return b
 }
 
-// walk calls tell for each leaf below a node, with the code of the leaf.
-func walk(node int, prefix uint32, length uint8, tell func(leaf uint8, c code)) {
+// walk calls visit for each leaf below a node, with the code of the leaf.
+func walk(node int, prefix uint32, length uint8, visit func(leaf uint8, c code)) {
 	v := trees[node]
 	if v&0xff00 == 0 {
-		tell(uint8(v), code{prefix, length})
+		visit(uint8(v), code{prefix, length})
 		return
 	}
-	walk(branch(node, 8), prefix<<1, length+1, tell)
-	walk(branch(node, 0), prefix<<1|1, length+1, tell)
+	walk(branch(node, 8), prefix<<1, length+1, visit)
+	walk(branch(node, 0), prefix<<1|1, length+1, visit)
 }
 
-// branch returns the node to which the byte at shift in a node leads.
+// branch returns the child of a node for the bit 0, if shift is 8, or for the bit 1, if shift is 0.
 func branch(node, shift int) int {
 	for trees[node]>>shift&0xff >= 250 {
 		node += int(trees[node] >> shift & 0xff)
@@ -72,8 +73,8 @@ type choice struct {
 	lens   [256]uint64
 }
 
-// choiceOf maps the largest value in a region to its choice. The last element of choices is for
-// values above 15.
+// choiceOf maps the largest value in a region to the index of its choice in choices. The last choice
+// is for values above 15.
 var (
 	choices  = allChoices()
 	choiceOf = [16]uint8{0, 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5}
@@ -173,8 +174,8 @@ func longBits(q []uint16, top uint16) (table, length int) {
 	return 24 + b, lengthB
 }
 
-// quadBits returns the better table for coding values of at most 1 in fours, and the number of bits
-// that they take.
+// quadBits returns the better table for coding values of at most 1 in groups of four, and the number
+// of bits that they take.
 func quadBits(q []uint16) (table, length int) {
 	sum := uint32(0)
 	for i := 3; i < len(q); i += 4 {

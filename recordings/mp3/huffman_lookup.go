@@ -44,7 +44,7 @@ func newLookup(codes []code) lookup {
 func (l *lookup) add(codes []code, prefix uint32, length int) (width int) {
 	longest := 0
 	for _, c := range codes {
-		if c.begins(prefix, length) {
+		if c.hasPrefix(prefix, length) {
 			longest = max(longest, int(c.len)-length)
 		}
 	}
@@ -53,7 +53,7 @@ func (l *lookup) add(codes []code, prefix uint32, length int) (width int) {
 	start := len(l.entries)
 	l.entries = append(l.entries, make([]lookupEntry, 1<<width)...)
 	for value, c := range codes {
-		if rest := int(c.len) - length; c.begins(prefix, length) && rest <= width {
+		if rest := int(c.len) - length; c.hasPrefix(prefix, length) && rest <= width {
 			first := int(c.bits) & (1<<rest - 1) << (width - rest)
 			for i := range 1 << (width - rest) {
 				l.entries[start+first+i] = lookupEntry{at: uint16(value), bits: uint8(rest)}
@@ -71,8 +71,8 @@ func (l *lookup) add(codes []code, prefix uint32, length int) (width int) {
 	return width
 }
 
-// begins reports whether a code is longer than the prefix and begins with it.
-func (c code) begins(prefix uint32, length int) bool {
+// hasPrefix reports whether a code is longer than the prefix and begins with it.
+func (c code) hasPrefix(prefix uint32, length int) bool {
 	return int(c.len) > length && c.bits>>(int(c.len)-length) == prefix
 }
 

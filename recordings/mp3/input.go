@@ -38,8 +38,8 @@ func newInput(src Source, back int) *input {
 	return in
 }
 
-// samples returns n samples of a channel, beginning with frame at, which may be negative. They are
-// valid until the next call.
+// samples returns n samples of a channel, beginning with frame number at, which may be negative. The
+// samples are valid until the next call.
 func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
 	if at < in.first || at+int64(n) > in.first+int64(in.held) {
 		if err := in.fetch(at); err != nil {
@@ -49,7 +49,7 @@ func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
 	return in.block[ch][at-in.first:][:n], nil
 }
 
-// fetch fills the block, which begins in.back frames before at.
+// fetch fills the block, beginning in.back frames before frame number at.
 func (in *input) fetch(at int64) error {
 	first, kept := at-int64(in.back), 0
 	if end := in.first + int64(in.held); first >= in.first && first < end {
@@ -98,8 +98,8 @@ func (in *input) silence(from, to int) int {
 	return to
 }
 
-// readInto reads frames from the source, beginning with frame at, into the block, beginning at
-// offset. It returns the number of frames, which is at least 1.
+// readInto reads frames from the source, beginning with frame number at, and stores them from offset
+// on in the block. It returns the number of frames, which is at least 1.
 func (in *input) readInto(offset int, at int64) (int, error) {
 	channels := len(in.block)
 	wanted := int(min(int64(len(in.block[0])-offset), in.frames-at))

@@ -38,8 +38,8 @@ func (l *long) ReadFrames(dst []int16, at int64) (int, error) {
 	return n, nil
 }
 
-// TestLongLengths encodes hours and years of audio. The size must be correct, and reading the end
-// of the stream must read only the end of the source.
+// TestLongLengths opens streams of hours and years of audio. The size must be correct, and reading
+// the end of the stream must read only the end of the source.
 func TestLongLengths(t *testing.T) {
 	for _, r := range rates {
 		for _, frames := range []int64{10 * 3600 * int64(r.rate), 1 << 40} {
@@ -49,14 +49,14 @@ func TestLongLengths(t *testing.T) {
 				seconds := float64(frames) / float64(r.rate)
 				got, want := float64(s.Size()), seconds*float64(r.stereo)*125
 				if math.Abs(got-want) > 0.001*want {
-					t.Errorf("%.0f bytes, want about %.0f", got, want)
+					t.Errorf("the size is %.0f bytes, want about %.0f", got, want)
 				}
 
 				if _, err := s.Seek(-100, io.SeekEnd); err != nil {
 					t.Fatal(err)
 				}
 				if src.last != 0 {
-					t.Errorf("New and Seek read samples, want none")
+					t.Error("New and Seek read samples, want none")
 				}
 
 				tail, err := io.ReadAll(s)
@@ -64,10 +64,10 @@ func TestLongLengths(t *testing.T) {
 					t.Errorf("reading the last 100 bytes returns %d bytes, %v, want 100", len(tail), err)
 				}
 				if src.last != frames {
-					t.Errorf("the last 100 bytes read up to frame %d, want %d", src.last, frames)
+					t.Errorf("the last 100 bytes need the frames up to %d, want %d", src.last, frames)
 				}
 				if earliest := frames - 20000; src.first < earliest {
-					t.Errorf("the last 100 bytes read from frame %d, want at least %d", src.first, earliest)
+					t.Errorf("the last 100 bytes need the frames from %d, want at least %d", src.first, earliest)
 				}
 			})
 		}
@@ -163,7 +163,7 @@ func TestNoAllocations(t *testing.T) {
 }
 
 // FuzzStream encodes arbitrary samples. Nothing may panic, each frame must fit, and reading the
-// second half must give the same bytes as reading the whole stream.
+// second half must return the same bytes as reading the whole stream.
 func FuzzStream(f *testing.F) {
 	square := bytes.Repeat([]byte{0xff, 0x7f, 0xff, 0x7f, 0, 0x80, 0, 0x80}, 2000)
 	f.Add(0, 1, []byte{})

@@ -77,7 +77,7 @@ func finish36(e, o *[9]float32, out *[18]float32) {
 	dct9(e, &even)
 	dct9(o, &odd)
 
-	// Each step of the recursion computes one line from a sum of two.
+	// Each step of the recursion computes one line from the sum of two lines.
 	last := float32(odd[0] * 0.5)
 	line := float32(even[0] * 0.5)
 	out[0] = line
@@ -98,7 +98,7 @@ var (
 		18)), float32(cosPi(7, 18))
 )
 
-// dct9 returns s[k] = Σ v[n]·cos((2n+1)kπ/18).
+// dct9 computes s[k] = Σ v[n]·cos((2n+1)kπ/18).
 func dct9(v, s *[9]float32) {
 	a0, b0 := v[0]+v[8], v[0]-v[8]
 	a1, b1 := v[1]+v[7], v[1]-v[7]

@@ -49,11 +49,11 @@ type format struct {
 	granules int // granules of 576 samples per frame
 	bands    bands
 	size     int64 // size of a frame without padding, in bytes
-	rest     int64 // remainder of the division by rate, which padding makes up for
+	rest     int64 // what size lacks, in units of 1/rate byte; padding makes up for it
 }
 
-// rates lists the sample rates of Layer III with their bit rates. At these bit rates, telephone
-// audio sounds unchanged, and players and vendors expect them.
+// rates lists the sample rates of Layer III with their bit rates. Telephone audio sounds unchanged at
+// these bit rates, and players and vendors expect them.
 var rates = []struct {
 	rate         int
 	mono, stereo int // kilobits per second

@@ -30,8 +30,8 @@ func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 	}
 }
 
-// windowed multiplies 512 samples by the window twice, beginning with pcm[at] and with pcm[at+32]. It
-// then adds the products whose distance is a multiple of 64. y[i][0] includes the newest sample.
+// windowed multiplies 512 samples by the window, once beginning with pcm[at], and once beginning with
+// pcm[at+32]. It then adds the products whose distance is a multiple of 64. y[i][0] includes the newest sample.
 func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	x := (*[544]float32)(pcm[at:])
 	for m := range 64 {

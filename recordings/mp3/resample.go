@@ -22,7 +22,7 @@ const (
 	crossings = 24  // number of zeros of the sinc on each side
 	fine      = 512 // number of kernel points between two zeros
 	chunk     = 256 // number of samples computed at a time
-	manyPhase = 512
+	manyPhase = 512 // above this number of phases, weights are not stored
 )
 
 // kernel returns one half of the windowed sinc, with a cutoff at 94 % of the band.
@@ -81,7 +81,7 @@ func (r *resampled) ReadFrames(dst []int16, at int64) (n int, err error) {
 	n = int(min(int64(len(dst)/len(r.in.block)), left))
 	for i := 0; i < n; i += chunk {
 		for ch := range len(r.in.block) {
-			if err := r.make(dst[i*len(r.in.block)+ch:], ch, at+int64(i), min(chunk, n-i)); err != nil {
+			if err := r.compute(dst[i*len(r.in.block)+ch:], ch, at+int64(i), min(chunk, n-i)); err != nil {
 				return i, err
 			}
 		}
@@ -89,9 +89,9 @@ func (r *resampled) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// make computes n samples of a channel, beginning with sample at. In dst, consecutive samples are
+// compute computes n samples of a channel, beginning with sample at. In dst, consecutive samples are
 // one frame apart.
-func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
+func (r *resampled) compute(dst []int16, ch int, at int64, n int) error {
 	place := func(m int64) (whole, phase int64) {
 		return m/r.to*r.from + m%r.to*r.from/r.to, m % r.to * r.from % r.to
 	}
@@ -106,7 +106,7 @@ func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 
 	for i := range n {
 		whole, phase := place(at + int64(i))
-		w := r.weighing(phase)
+		w := r.weightsFor(phase)
 		part := x[whole-first:][:len(w)]
 		sum := float32(0)
 		for j, v := range w {
@@ -118,9 +118,9 @@ func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	return nil
 }
 
-// weighing returns the weights of the samples around a position. The position is the fraction
+// weightsFor returns the weights of the samples around a position. The position is the fraction
 // phase/to after a sample.
-func (r *resampled) weighing(phase int64) []float32 {
+func (r *resampled) weightsFor(phase int64) []float32 {
 	if r.weights == nil {
 		return r.weigh(r.spare, phase)
 	}

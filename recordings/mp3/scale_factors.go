@@ -41,7 +41,8 @@ func (f *factors) prepare(l *layout, mpeg1 bool) {
 // count returns the number of scale factors in the bit stream.
 func (f *factors) count() int { return f.long + 3*max(0, 12-f.short) }
 
-// read1 reads scale factors of MPEG-1. A group in share keeps the values of the first granule.
+// read1 reads scale factors of MPEG-1. A group whose bit is set in share keeps the
+// values of the first granule.
 func (f *factors) read1(r *bitReader, l *layout, share uint8) {
 	f.prepare(l, true)
 	lengths := scaleLengths[l.compress]
@@ -124,8 +125,8 @@ func (f *factors) take(r *bitReader, from, to, length int) {
 	}
 }
 
-// repeatLast sets the values of the last band, which the bit stream does not contain. As scale
-// factors, they count as 0; see [layout.scaleLines].
+// repeatLast sets the values of the last band, which the bit stream does not contain. They are
+// used only as intensity positions; as scale factors, they count as 0 (see [layout.scaleLines]).
 func (f *factors) repeatLast() {
 	n := f.count()
 	if f.short >= 12 {

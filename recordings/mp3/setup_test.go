@@ -30,7 +30,7 @@ func (c *clip) ReadFrames(dst []int16, at int64) (int, error) {
 	return copy(whole, c.samples[at*int64(c.channels):]) / c.channels, nil
 }
 
-// makeClip returns a clip with intermittent noise, beeps and silence.
+// makeClip returns a clip in which noisy beeps alternate with silence.
 func makeClip(rate, channels, frames int) *clip {
 	random := rand.New(rand.NewPCG(uint64(rate), uint64(channels)))
 	c := &clip{rate: rate, channels: channels, samples: make([]int16, frames*channels)}
@@ -112,7 +112,7 @@ func makeWave(t testing.TB, seconds int) []byte {
 	return ffmpeg(t, raw.Bytes(), "-f s16le -ar 48000 -ac 2 -i %in -f wav")
 }
 
-// ffmpeg returns the output of ffmpeg. In its arguments, %in stands for a file that contains in.
+// ffmpeg returns the output of ffmpeg. In args, %in stands for a file with the content in.
 func ffmpeg(t testing.TB, in []byte, args string) []byte {
 	t.Helper()
 	return program(t, "ffmpeg", in, "-v error "+args+" -")
@@ -124,8 +124,7 @@ func lame(t testing.TB, wave []byte, args string) []byte {
 	return program(t, "lame", wave, "--quiet "+args+" %in -")
 }
 
-// program returns the output of a program. In its arguments, %in stands for a file that contains
-// in.
+// program returns the output of a program. In args, %in stands for a file with the content in.
 func program(t testing.TB, name string, in []byte, args string) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "in")

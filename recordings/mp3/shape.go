@@ -6,8 +6,8 @@ import "math"
 // level in all bands would be audible in bands where nothing masks it. Noise proportional to the
 // level of the band would cost too many bits.
 const (
-	following = 0.3
-	quietest  = 1.0 // energy of a line below which the noise is flat
+	noiseExponent = 0.3
+	quietest      = 1.0 // energy of a line below which the noise is flat
 )
 
 // log2 approximates the binary logarithm of x > 0, linearly between the powers of 2.
@@ -19,7 +19,7 @@ func log2(x float32) float32 {
 // also sets the offset of the gain relative to other granules.
 func (g *granule) shape(mpeg1 bool) {
 	var levels [39]float32
-	top := g.follow(&levels)
+	top := g.noiseLevels(&levels)
 	g.offset = int(math.Floor(float64(float32(4*top)) + 0.5))
 	g.subGain = [3]int{}
 
@@ -42,8 +42,8 @@ func (g *granule) shape(mpeg1 bool) {
 	g.amplify(scaled)
 }
 
-// follow computes the levels of noise as exponents of 2, and returns the highest level.
-func (g *granule) follow(levels *[39]float32) (top float32) {
+// noiseLevels computes the levels of noise as exponents of 2, and returns the highest level.
+func (g *granule) noiseLevels(levels *[39]float32) (top float32) {
 	for b := range len(g.edges) - 1 {
 		sum := float32(0)
 		from, to := g.edges[b], g.edges[b+1]
@@ -51,7 +51,7 @@ func (g *granule) follow(levels *[39]float32) (top float32) {
 			sum += float32(x * x)
 		}
 		power := log2(max(quietest, sum/float32(to-from)))
-		levels[b] = float32(following / 2 * power)
+		levels[b] = float32(noiseExponent / 2 * power)
 		g.heights[b] = float32(0.5*power) - levels[b] + 0.5
 		if from < g.used {
 			top = max(top, levels[b])
@@ -90,13 +90,13 @@ func factorLimit(b, wide int) float32 {
 // by these gains, so that the scale factors need to contain only the rest.
 func (g *granule) shareWindows(levels *[39]float32, top float32) {
 	for w := range 3 {
-		most := float32(math.Inf(-1))
+		highest := float32(math.Inf(-1))
 		for b := w; b < 39; b += 3 {
 			if g.edges[b] < g.used {
-				most = max(most, levels[b])
+				highest = max(highest, levels[b])
 			}
 		}
-		n := int(min(7, max(0, (top-most)/2)))
+		n := int(min(7, max(0, (top-highest)/2)))
 		g.subGain[w] = n
 		for b := w; b < 39; b += 3 {
 			levels[b] += float32(2 * n)

@@ -55,8 +55,8 @@ func (s *stereo) join(l *layout, f *factors, b *bands) {
 	}
 }
 
-// band joins the lines of a band. found reports whether the right channel is not 0 in a higher
-// band, and is updated.
+// band joins the lines of a band. found is true if the right channel is not 0 in a higher band. band
+// sets it if the right channel is not 0 in this band.
 func (s *stereo) band(found *bool, from, to int, f *factors, index, compress int) {
 	for _, v := range s.right[from:to] {
 		*found = *found || v != 0

@@ -27,8 +27,8 @@ var _ io.ReadSeeker = (*Stream)(nil)
 const maxAhead = 64
 
 // New returns a stream of src, without reading from src. The stream has a sample rate of Layer III
-// that suits the source, and the bit rate for this sample rate. If the audio cannot be encoded, New
-// returns ErrSource. An example is audio with more than two channels.
+// that suits the source, and the bit rate for this sample rate. If the audio cannot be encoded, for
+// example because it has more than two channels, New returns ErrSource.
 func New(src Source) (*Stream, error) {
 	f, err := formatOf(src.Rate(), src.Channels())
 	if err != nil {
@@ -65,7 +65,7 @@ func (s *Stream) Seek(offset int64, whence int) (int64, error) {
 	}
 
 	if offset < 0 {
-		return 0, errors.New("mp3: a position before the beginning")
+		return 0, errors.New("mp3: seeking to a position before the beginning")
 	}
 	if offset != s.pos {
 		s.ahead = 1

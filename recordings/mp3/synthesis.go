@@ -45,8 +45,8 @@ func (s *synthesis) add(sub *[32]float32, out *[32]float32) {
 	}
 }
 
-// cosine32 returns t[k] = Σ s[i]·cos((2i+1)kπ/64), the transpose of dct32. It uses Lee's algorithm
-// in the other direction. The even outputs are computed from the sums of opposite inputs, and the
+// cosine32 computes t[k] = Σ s[i]·cos((2i+1)kπ/64), the transpose of dct32. It uses Lee's algorithm
+// in the opposite direction. The even outputs are computed from the sums of opposite inputs, and the
 // odd outputs from the differences.
 func cosine32(s, t *[32]float32) {
 	var even, odd, e, o [16]float32

@@ -2,8 +2,8 @@ package mp3
 
 import "math"
 
-// The functions in this file compute constants for tables. They use only operations with the same
-// result on all machines. The last bit of the results of most functions in package math may differ
+// The functions in this file compute constants for tables. They use only operations that have the
+// same result on all machines. The last bit of the results of most functions in package math may differ
 // between architectures.
 
 // cosPi returns cos(π·n/d), for d > 0.

@@ -1,7 +1,8 @@
 package mp3
 
-// values reads the quantized values of a granule up to the bit at end, as powers of 4/3 with their
-// signs. It returns the number of lines up to the last line that may not be 0.
+// values reads the quantized values of a granule up to the bit at end. It raises them to the power of
+// 4/3, keeps their signs, and stores them in to. It returns the number of lines up to the last line
+// that may not be 0.
 func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) int {
 	i := 0
 	for region, edge := range [3]int{l.regionEnds[0], l.regionEnds[1], l.pairLines} {
@@ -22,9 +23,9 @@ func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) int 
 		}
 	}
 
-	// Values of at most 1 follow, in fours. Four values that extend beyond the end are ignored.
+	// Values of at most 1 follow in groups of four. A group that extends beyond the end is ignored.
 	book := &t.quads[l.quadTable]
-	for i <= 572 && r.at < end {
+	for i <= len(to)-4 && r.at < end {
 		four, length := book.find(r.peek())
 		r.at += length
 		for k := range 4 {
@@ -40,7 +41,7 @@ func (t *tables) values(r *bitReader, l *layout, end int, to *[576]float32) int 
 	return i
 }
 
-// value completes a value whose code was read.
+// value completes a value whose code has been read.
 func (t *tables) value(r *bitReader, v, linbits int) float32 {
 	if v == 0 {
 		return 0

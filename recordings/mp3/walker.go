@@ -38,7 +38,7 @@ func (w *walker) next() bool {
 		}
 
 		w.frame, w.frameStart, w.frameEnd = f, at, end
-		if end > w.size { // the file was cut
+		if end > w.size { // the file is truncated
 			return false
 		}
 		w.frames++
@@ -59,7 +59,7 @@ func (w *walker) frameAt(at int64) (f header, ok bool) {
 	return f, w.junk == 0 || isLast || w.chains(f, at, 2)
 }
 
-// sync returns the first position, beginning with at, where a frame may begin. If there is no such
+// sync returns the first position, from at on, where a frame may begin. If there is no such
 // position, it returns the size of the file.
 func (m *scanner) sync(at int64) int64 {
 	for at < m.size {

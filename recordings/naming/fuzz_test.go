@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings/naming"
 )
 
-// FuzzSidecar checks that no JSON makes ReadSidecar panic, and that a description never names both
-// a call and a conference.
+// FuzzSidecar checks that ReadSidecar neither panics nor takes too much time or memory for any JSON,
+// and that a description never names both a call and a conference.
 func FuzzSidecar(f *testing.F) {
 	for _, text := range []string{
 		`{"call_sid":"c","From":"1","direction":"INBOUND","start_time":"2026-11-20T10:00:00Z","track":"both"}`,
@@ -44,7 +44,8 @@ func FuzzSidecar(f *testing.F) {
 	})
 }
 
-// FuzzNames checks that no path makes a preset panic, and that no pattern makes Parse panic.
+// FuzzNames checks that presets and any other pattern neither panic nor take too much time or memory
+// for any path, and that the caller they find is part of the path.
 func FuzzNames(f *testing.F) {
 	for _, path := range []string{
 		"archive/2026/Nov/20/6f1de2a4-0c5a-4b0c-8f57-3b9b1c7a9e10.wav",
@@ -94,7 +95,7 @@ func FuzzNames(f *testing.F) {
 			var d recordings.Description
 			naming.Patterns{p}.Describe(path, &d)
 			if utf8.ValidString(path) && !strings.Contains(path, d.From) {
-				t.Errorf("%q finds the caller %q in %q, want a part of the path", pattern, d.From, path)
+				t.Errorf("%q finds the caller %q, which the path %q does not contain", pattern, d.From, path)
 			}
 		})
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// fields maps the fields of patterns to the regular expressions that they match.
+// fields maps the fields of patterns to regular expressions for their values.
 var fields = map[string]string{
 	"call":       `[^/]+?`,
 	"uuid":       `[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`,
@@ -197,8 +197,8 @@ var tracks = map[string]string{
 	"outbound": "outbound",
 }
 
-// startTime returns the time in a name, or the zero time. A date and time is in the switch's
-// time zone, which is unknown, so it is interpreted as UTC.
+// startTime returns the time in a name, or the zero time. A date and time of day are in the
+// switch's time zone, which is unknown, so they are interpreted as UTC.
 func startTime(values map[string]string) time.Time {
 	if epoch := values["epoch"]; epoch != "" {
 		seconds, err := strconv.ParseFloat(epoch, 64)

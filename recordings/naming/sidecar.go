@@ -22,7 +22,7 @@ var members = map[string][]string{
 	"track":      {"track"},
 }
 
-// ReadSidecar adds to d the description of a recording in a JSON object. It knows the names that
+// ReadSidecar reads the description of a recording from a JSON object into d. It knows the names that
 // LaML, jambonz and LiveKit's manifests use. It does not change fields that are already set.
 func ReadSidecar(text []byte, d *recordings.Description) error {
 	var object map[string]any

@@ -67,7 +67,7 @@ func scan(w *window, h head) (*index, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !p.goesOn || p.offset-candidate.offset > maxBack {
+		if !p.continued || p.offset-candidate.offset > maxBack {
 			x.addMark(h, candidate, x.end)
 			candidate = mark{offset: p.offset, start: x.end}
 		}

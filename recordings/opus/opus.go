@@ -3,8 +3,8 @@
 // A [Source] is the audio as 16-bit samples at 48 kHz, and can be read from any frame. An Opus
 // decoder depends on all packets since it started, and its state cannot be saved. The audio is
 // therefore divided into segments of four seconds. Each segment has its own decoder, so the samples
-// of a frame never depend on earlier reads. The decoder starts half a second before the segment,
-// where RFC 7845 recommends 80 ms. The samples therefore differ only inaudibly from those of one
+// of a frame never depend on earlier reads. The decoder starts half a second before the segment;
+// RFC 7845 recommends only 80 ms. The samples therefore differ only inaudibly from those of one
 // decoder for the whole file.
 //
 // [Source.Index] returns the positions of the segments in the file. Without the index, [Open] finds
@@ -143,7 +143,7 @@ func duration(packet []byte) int {
 	return frames
 }
 
-// maxFrames is the number of frames in the longest packet, which has 120 ms.
+// maxFrames is the number of frames in the longest packet, which lasts 120 ms.
 const maxFrames = 5760
 
 // failed wraps an error from reading the file.

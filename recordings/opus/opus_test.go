@@ -104,7 +104,7 @@ func wantFrames(t *testing.T, s *Source, whole []int16, first int64, n int) {
 		t.Errorf("reading frames at %d: %v, want no error before the end", first, err)
 	}
 	if len(want) < len(got) && err == nil {
-		t.Errorf("reading frames at %d, beyond the end: no error, want one", first)
+		t.Errorf("reading frames at %d, beyond the end: no error, want an error", first)
 	}
 	if !slices.Equal(got[:n*s.Channels()], want) {
 		t.Errorf("reading %d frames at %d differs from reading the whole file", n, first)
@@ -172,7 +172,7 @@ func TestLostPages(t *testing.T) {
 		t.Error("a lost page is loud, want silence")
 	}
 	if after := 2 * 8 * Rate; !slices.Equal(got[after:], want[after:]) {
-		t.Errorf("a lost page changes the segments after its own")
+		t.Errorf("a lost page changes the segments after the one that contains it")
 	}
 }
 
@@ -285,7 +285,7 @@ func TestSparse(t *testing.T) {
 }
 
 // TestShortPages shows that the work for a segment is limited even if its pages are too short.
-// According to its position, each page contains only one frame, but it contains a whole packet. The
+// Each page contains a whole packet, although the position of the page claims a single frame. The
 // rest of the segment is silent.
 func TestShortPages(t *testing.T) {
 	packets := packetsOf(t, encode(t, "CELT"))

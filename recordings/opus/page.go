@@ -66,12 +66,12 @@ func (w *window) pageAt(offset int64) (b []byte, p page, ok bool, err error) {
 
 // A page is a page of an Ogg file (RFC 3533, section 6).
 type page struct {
-	offset  int64
-	next    int64 // offset of the next page
-	serial  uint32
-	granule int64 // position at the end of the last packet that ends here, or -1
-	goesOn  bool  // the page begins with the rest of a packet
-	body    int   // position of the first packet in the page
+	offset    int64
+	next      int64 // offset of the next page
+	serial    uint32
+	granule   int64 // position at the end of the last packet that ends here, or -1
+	continued bool  // the page begins with the rest of a packet
+	body      int   // position of the first packet in the page
 }
 
 // parsePage parses the page at the start of b. offset is its position in the file.
@@ -92,7 +92,7 @@ func parsePage(b []byte, offset int64) (p page, ok bool) {
 	p.next = offset + int64(length)
 	p.serial = binary.LittleEndian.Uint32(b[14:])
 	p.granule = int64(binary.LittleEndian.Uint64(b[6:]))
-	p.goesOn = b[5]&1 != 0
+	p.continued = b[5]&1 != 0
 	return p, length <= len(b)
 }
 
@@ -147,8 +147,8 @@ func skip(b []byte) int64 {
 func (w *walker) split(b []byte, p page) {
 	w.packets = w.packets[:0]
 	rest := b[p.body:]
-	inPart := p.goesOn // the current packet began on an earlier page
-	if !p.goesOn {
+	inPart := p.continued // the current packet began on an earlier page
+	if !p.continued {
 		w.open = false
 	}
 

@@ -23,7 +23,7 @@ func corpus(t testing.TB, name string) []byte {
 	return b
 }
 
-// ffmpeg returns the output of ffmpeg. In its arguments, %in stands for a file that contains in.
+// ffmpeg returns the output of ffmpeg. In args, %in stands for a file with the content in.
 func ffmpeg(t testing.TB, in []byte, args string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
@@ -65,7 +65,7 @@ func samplesOf(t testing.TB, s *Source) []int16 {
 	return samples
 }
 
-// packetsOf returns the packets of a file, with its two headers.
+// packetsOf returns the packets of a file, including its two headers.
 func packetsOf(t testing.TB, b []byte) (packets [][]byte) {
 	t.Helper()
 	w := newWindow(bytes.NewReader(b), int64(len(b)))
@@ -91,13 +91,13 @@ func packetsOf(t testing.TB, b []byte) (packets [][]byte) {
 
 // A muxer writes an Ogg file.
 type muxer struct {
-	file     bytes.Buffer
-	segments int   // maximum number of segments in a page
-	granule  int64 // position at the end of the last packet
-	laces    []byte
-	body     []byte
-	ends     bool // a packet ends in the current page
-	goesOn   bool // the current page begins within a packet
+	file         bytes.Buffer
+	segments     int   // maximum number of segments in a page
+	granule      int64 // position at the end of the last packet
+	laces        []byte
+	body         []byte
+	ends         bool // whether a packet ends in the current page
+	beginsWithin bool // whether the current page begins within a packet
 }
 
 // mux returns a file with these packets. Audio begins at position start. Each page has at most the
@@ -117,7 +117,7 @@ func mux(packets [][]byte, start int64, segments int) []byte {
 	return m.file.Bytes()
 }
 
-// packet writes a packet into the current page, and full pages before it.
+// packet adds a packet to the current page. It flushes each page that is full.
 func (m *muxer) packet(p []byte) {
 	rest := p
 	for {
@@ -136,7 +136,7 @@ func (m *muxer) packet(p []byte) {
 	m.ends = true
 }
 
-// flush writes the current page. within reports whether the next page begins within a packet.
+// flush writes the current page. within is true if the next page begins within a packet.
 func (m *muxer) flush(within bool) {
 	if len(m.laces) == 0 {
 		return
@@ -148,7 +148,7 @@ func (m *muxer) flush(within bool) {
 	}
 
 	flags := byte(0)
-	if m.goesOn {
+	if m.beginsWithin {
 		flags = 1
 	}
 
@@ -160,5 +160,5 @@ func (m *muxer) flush(within bool) {
 	m.file.Write(m.laces)
 	m.file.Write(m.body)
 	m.laces, m.body = nil, nil
-	m.ends, m.goesOn = false, within
+	m.ends, m.beginsWithin = false, within
 }

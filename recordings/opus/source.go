@@ -65,7 +65,7 @@ func Open(r io.ReaderAt, size int64, index func() ([]byte, error)) (*Source, err
 	return s, nil
 }
 
-// Rate returns [Rate].
+// Rate returns the sample rate, which is always [Rate].
 func (s *Source) Rate() int { return Rate }
 
 // Channels returns the number of channels, which is 1 or 2.

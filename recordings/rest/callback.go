@@ -27,8 +27,8 @@ type callback struct {
 	EndedAt     *time.Time        `json:"ended_at"`
 }
 
-// showCallback returns the document for a delivery.
-func showCallback(d recordings.Delivery) callback {
+// describeCallback returns the document for a delivery.
+func describeCallback(d recordings.Delivery) callback {
 	c := callback{
 		ID:          d.ID,
 		RecordingID: d.Sid,
@@ -86,7 +86,7 @@ func (a *API) listCallbacks(w http.ResponseWriter, r *http.Request, o recordings
 	if err != nil {
 		return err
 	}
-	return web.AnswerPage(w, r, asked, found, showCallback, "state")
+	return web.AnswerPage(w, r, asked, found, describeCallback, "state")
 }
 
 // redeliver serves POST /api/relay/rest/recordings/callbacks/{callback}/redeliver.
@@ -98,7 +98,7 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, o recordings.Own
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusAccepted, showCallback(d))
+	return web.JSON(w, http.StatusAccepted, describeCallback(d))
 }
 
 // redeliverDead serves POST /api/relay/rest/recordings/callbacks/redeliver. It queues all dead

@@ -132,7 +132,7 @@ func TestCallbacks(t *testing.T) {
 		{"POST", "/callbacks/x/redeliver", "key", 404},
 	} {
 		if status, body := s.do(t, tt.method, rest.Prefix+tt.path, tt.key); status != tt.want {
-			t.Errorf("%s %s as %q = %d %s, want %d", tt.method, tt.path, tt.key, status, body, tt.want)
+			t.Errorf("%s %s with key %q = %d %s, want %d", tt.method, tt.path, tt.key, status, body, tt.want)
 		}
 	}
 

@@ -91,27 +91,27 @@ func (s selection) filter(projectID string) (recordings.Filter, error) {
 	return f, errors.Join(errs...)
 }
 
-// maxSeconds is the limit of a duration in a selection.
+// Durations in a selection must be less than maxSeconds.
 const maxSeconds = 1e9
 
-// parseSeconds converts a number of seconds to a duration of at least the given one. A nil number is
-// the duration 0, which does not restrict a selection. A number that is out of range is an error,
-// because a selection without it would contain more recordings.
-func parseSeconds(name string, seconds *float64, least time.Duration) (time.Duration, error) {
+// parseSeconds converts a number of seconds to a duration. It converts nil to 0, which does not
+// restrict a selection. A number that is out of range, or less than the minimum, is an error:
+// without it, the selection would contain more recordings.
+func parseSeconds(name string, seconds *float64, minimum time.Duration) (time.Duration, error) {
 	if seconds == nil {
 		return 0, nil
 	}
 
 	inRange := *seconds >= 0 && *seconds < maxSeconds
 	d := time.Duration(math.Round(*seconds*1000)) * time.Millisecond
-	if !inRange || d < least {
+	if !inRange || d < minimum {
 		return 0, problem.BadParam("filter", "%s must be at least %v and less than %d seconds",
-			name, least, int(maxSeconds))
+			name, minimum, int(maxSeconds))
 	}
 	return d, nil
 }
 
-// parseTime parses a day, or a time in RFC 3339. "" is the zero time.
+// parseTime parses a date, or a time in RFC 3339. It returns the zero time for "".
 func parseTime(param, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -38,7 +38,8 @@ func (s *server) send(t *testing.T, method, path, body, key string) (status int,
 	return res.StatusCode, string(b)
 }
 
-// TestKeeping shows how recordings are marked, kept, deleted in bulk and summed up over HTTP.
+// TestKeeping shows how recordings are marked, kept and deleted in bulk over HTTP, and how their
+// usage is reported.
 func TestKeeping(t *testing.T) {
 	s := newServer(t)
 	rec := s.upload(t, "canonical_44.wav", recordings.Metadata{CallSid: "a"})
@@ -83,11 +84,11 @@ func TestKeeping(t *testing.T) {
 	} {
 		status, body := s.send(t, tt.method, tt.path, tt.body, tt.key)
 		if status != tt.want {
-			t.Errorf("%s %s %s as %s = %d %s, want %d",
+			t.Errorf("%s %s %s with key %q = %d %s, want %d",
 				tt.method, tt.path, tt.body, tt.key, status, body, tt.want)
 		}
 		if !strings.Contains(body, tt.contains) {
-			t.Errorf("%s %s %s as %s = %s, want %q in it",
+			t.Errorf("%s %s %s with key %q = %s, want it to contain %q",
 				tt.method, tt.path, tt.body, tt.key, body, tt.contains)
 		}
 	}
@@ -98,7 +99,7 @@ func TestKeeping(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(rules.Data) != 1 {
-		t.Fatalf("rules = %s, want one", list)
+		t.Fatalf("rules = %s, want one rule", list)
 	}
 	status, body := s.send(t, "DELETE", "/retention/"+rules.Data[0].ID, "", "key")
 	if status != http.StatusNoContent {
@@ -124,6 +125,6 @@ func TestUsageAsCSV(t *testing.T) {
 		t.Errorf("usage as CSV = %d %s, want 200", status, body)
 	}
 	if row := "\n" + today + ",1,"; !strings.Contains(body, row) {
-		t.Errorf("usage as CSV = %q, want %q in it, for one recording", body, row)
+		t.Errorf("usage as CSV = %q, want the row %q for one recording", body, row)
 	}
 }

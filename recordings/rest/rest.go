@@ -25,7 +25,7 @@ type Config struct {
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
 	// MediaURLs returns a function that returns the URL of a recording's media for a caller. The
-	// URL is "" without media. If MediaURLs is nil, documents have no media URLs.
+	// URL is "" if there is no media. If MediaURLs is nil, documents have no media URLs.
 	MediaURLs func(r *http.Request, o recordings.Owner) (func(recordings.Recording) string, error)
 
 	Log *slog.Logger // nil means slog.Default

@@ -24,7 +24,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A server is the API on top of real rules, rows and bytes.
+// A server is the API on top of real rules, with a real database and real media.
 type server struct {
 	*httptest.Server
 	rules   *recordings.Recordings
@@ -174,7 +174,7 @@ func TestPages(t *testing.T) {
 	pages := 0
 	for path := rest.Prefix + "?page_size=2&MediaUrlTtl=60"; path != ""; pages++ {
 		if !strings.Contains(path, "MediaUrlTtl=60") {
-			t.Errorf("the link to page %d is %q, want one with MediaUrlTtl=60", pages, path)
+			t.Errorf("the link to page %d is %q, want it to contain MediaUrlTtl=60", pages, path)
 		}
 		status, body := s.do(t, "GET", path, "key")
 		if status != 200 {
@@ -195,10 +195,11 @@ func TestPages(t *testing.T) {
 			t.Errorf("page %d has no link to itself", pages)
 		}
 		if first := page.Links.First; !strings.HasPrefix(first, rest.Prefix+"?MediaUrlTtl=60&page_number=0") {
-			t.Errorf("the first page of page %d is %q, want one with page_number=0", pages, first)
+			t.Errorf("page %d links to the first page with %q, want page_number=0", pages, first)
 		}
 		if isFirst := pages == 0; (page.Links.Prev == "") != isFirst {
-			t.Errorf("the page before page %d is %q, want one except for page 0", pages, page.Links.Prev)
+			t.Errorf("page %d links to the previous page with %q, want a link on all pages but page 0",
+				pages, page.Links.Prev)
 		}
 		path = page.Links.Next
 	}

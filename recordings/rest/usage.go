@@ -51,7 +51,7 @@ func (a *API) listAccesses(w http.ResponseWriter, r *http.Request, o recordings.
 // maxUsageDays is the maximum number of days in a usage report.
 const maxUsageDays = 3660
 
-// A dayUsage is the usage of one day, or of all days.
+// A dayUsage is the usage of one day, or the total of all days.
 type dayUsage struct {
 	Day        string  `json:"day,omitempty"`
 	Recordings int64   `json:"recordings"`
@@ -61,8 +61,8 @@ type dayUsage struct {
 	Price      float64 `json:"price"`
 }
 
-// showUsage returns the document for the usage of one day, or of all days.
-func showUsage(u recordings.Usage) dayUsage {
+// describeUsage returns the document for the usage of one day, or of all days.
+func describeUsage(u recordings.Usage) dayUsage {
 	d := dayUsage{
 		Recordings: u.Recordings,
 		Seconds:    u.Seconds,
@@ -105,7 +105,7 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request, o recordings.Owner) 
 	case "", "json":
 		days := make([]dayUsage, len(usage))
 		for i, u := range usage {
-			days[i] = showUsage(u)
+			days[i] = describeUsage(u)
 		}
 		terms, stored, err := a.c.Recordings.Stored(r.Context(), o.ProjectID)
 		if err != nil {
@@ -115,20 +115,20 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request, o recordings.Owner) 
 			"from":            from.Format(time.DateOnly),
 			"before":          before.Format(time.DateOnly),
 			"days":            days,
-			"total":           showUsage(recordings.SumUsage(usage)),
+			"total":           describeUsage(recordings.SumUsage(usage)),
 			"price_unit":      "USD",
 			"recording_quota": terms.Quota,
 			"quota_used":      stored,
 			"upload_rate":     terms.UploadRate,
 		})
 	case "csv":
-		return usageCSV(w, usage)
+		return writeUsageCSV(w, usage)
 	}
 	return problem.BadParam("format", "format must be json or csv")
 }
 
-// usageCSV sends the usage of each day as a table.
-func usageCSV(w http.ResponseWriter, usage []recordings.Usage) error {
+// writeUsageCSV writes the usage of each day as a table.
+func writeUsageCSV(w http.ResponseWriter, usage []recordings.Usage) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }

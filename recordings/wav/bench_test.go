@@ -99,7 +99,7 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// TestReadingAllocatesNothing shows that reading allocates no memory, whatever the codec.
+// TestReadingAllocatesNothing shows that reading allocates no memory with any codec.
 func TestReadingAllocatesNothing(t *testing.T) {
 	for codec, audio := range audioFiles(t) {
 		s, _ := mustOpen(t, audio.file, audio.facts, nil)

@@ -57,7 +57,7 @@ func newBlocks(r io.ReaderAt, f Facts) *blocks {
 	return b
 }
 
-// readFrames fills dst with frames, beginning with frame at. All of these frames must exist.
+// readFrames fills dst with frames, beginning with frame number at. All of these frames must exist.
 func (b *blocks) readFrames(dst []int16, at int64) error {
 	channels, size := b.facts.Channels, int64(b.frames)
 	for len(dst) > 0 {

@@ -26,7 +26,7 @@ type parser struct {
 	fact     int64 // number of frames according to the chunk "fact"
 	streamed bool  // the header does not give the actual size of the audio
 	common   bool  // the file is RIFF, without an EXTENSIBLE format
-	visited  int
+	visited  int   // number of chunks that were read
 	buf      [64]byte
 	head     [192]byte // beginning of the file, which contains most headers
 	ahead    int       // number of bytes in head; 0 before it is read
@@ -208,19 +208,19 @@ func (p *parser) data() error {
 		if chunks, err := p.onlyChunks(f.Offset); chunks || err != nil {
 			return err
 		}
-		p.toTheEnd("the size of the audio was never written")
-	case f.Length >= math.MaxInt32-math.MaxUint16 && f.Length > rest:
-		p.toTheEnd("the size of the audio was never written")
+		p.extendToEnd("the size of the audio was never written")
+	case f.Length >= math.MaxInt32-math.MaxUint16 && f.Length > rest: // a placeholder, at or near its maximum
+		p.extendToEnd("the size of the audio was never written")
 	case f.Length > rest:
-		p.toTheEnd(fmt.Sprintf("the audio has %d bytes of the %d announced", rest, f.Length))
+		p.extendToEnd(fmt.Sprintf("the audio has %d bytes of the %d announced", rest, f.Length))
 	default:
 		return p.afterData()
 	}
 	return nil
 }
 
-// toTheEnd extends the audio to the end of the file, and records the reason.
-func (p *parser) toTheEnd(why string) {
+// extendToEnd extends the audio to the end of the file, and records the reason.
+func (p *parser) extendToEnd(why string) {
 	p.facts.Length, p.streamed = p.size-p.facts.Offset, true
 	p.facts.repaired("%s", why)
 }

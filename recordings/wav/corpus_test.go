@@ -11,17 +11,17 @@ import (
 
 // An expectation is the expected result for a file in the corpus, and its expected facts.
 type expectation struct {
-	Result       string  `json:"result"` // ok | repair | err
-	Absent       bool    `json:"may_accept_absent"`
-	Headerless   bool    `json:"headerless"`
-	Codec        string  `json:"codec"`
-	SampleRate   int     `json:"sample_rate"`
-	Channels     int     `json:"channels"`
-	Bits         int     `json:"bits"`
-	ValidBits    int     `json:"valid_bits"`
-	Duration     float64 `json:"duration_s"`
-	Tolerance    float64 `json:"tolerance_s"`
-	WhyItIsThere string  `json:"why"`
+	Result     string  `json:"result"` // ok | repair | err
+	Absent     bool    `json:"may_accept_absent"`
+	Headerless bool    `json:"headerless"`
+	Codec      string  `json:"codec"`
+	SampleRate int     `json:"sample_rate"`
+	Channels   int     `json:"channels"`
+	Bits       int     `json:"bits"`
+	ValidBits  int     `json:"valid_bits"`
+	Duration   float64 `json:"duration_s"`
+	Tolerance  float64 `json:"tolerance_s"`
+	Why        string  `json:"why"`
 }
 
 const corpus = "../testdata"
@@ -60,7 +60,7 @@ func TestParseCorpus(t *testing.T) {
 			got, err := Parse(bytes.NewReader(file), int64(len(file)))
 			if isRefused {
 				if err == nil {
-					t.Errorf("Parse = %+v, want an error: %s", got, want.WhyItIsThere)
+					t.Errorf("Parse = %+v, want an error: %s", got, want.Why)
 				}
 				return
 			}
@@ -85,7 +85,7 @@ func wantFacts(t *testing.T, got Facts, want expectation) {
 		t.Errorf("codec %s, want %s", got.Codec, want.Codec)
 	}
 	if got.SampleRate != want.SampleRate {
-		t.Errorf("%d Hz, want %d", got.SampleRate, want.SampleRate)
+		t.Errorf("%d Hz, want %d Hz", got.SampleRate, want.SampleRate)
 	}
 	if got.Channels != want.Channels || got.Bits != want.Bits {
 		t.Errorf("%d channels of %d bits, want %d of %d", got.Channels, got.Bits, want.Channels, want.Bits)
@@ -95,9 +95,9 @@ func wantFacts(t *testing.T, got Facts, want expectation) {
 	}
 	tolerance := max(want.Tolerance, 1e-6)
 	if seconds := got.Duration().Seconds(); math.Abs(seconds-want.Duration) > tolerance {
-		t.Errorf("%v s long, want %v within %v", seconds, want.Duration, tolerance)
+		t.Errorf("%v s long, want %v s ± %v s", seconds, want.Duration, tolerance)
 	}
 	if repaired := len(got.Repairs) > 0; repaired != (want.Result == "repair") {
-		t.Errorf("repairs %q, want verdict %s", got.Repairs, want.Result)
+		t.Errorf("repairs %q, want the result %q", got.Repairs, want.Result)
 	}
 }

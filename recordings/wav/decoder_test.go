@@ -50,7 +50,7 @@ func TestDecoder(t *testing.T) {
 				got = append(got, samples...)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%s in pieces of %d bytes decodes to other samples than as a whole file", codec, size)
+				t.Errorf("%s in pieces of %d bytes decodes to different samples than as a whole file", codec, size)
 			}
 		}
 	}

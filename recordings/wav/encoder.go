@@ -15,9 +15,9 @@ type Encoder struct {
 func NewEncoder(codec string) (*Encoder, error) {
 	switch codec {
 	case "mulaw":
-		return &Encoder{perByte: 1, encode: looked(muLawCodes())}, nil
+		return &Encoder{perByte: 1, encode: lookupEncoder(muLawCodes())}, nil
 	case "alaw":
-		return &Encoder{perByte: 1, encode: looked(aLawCodes())}, nil
+		return &Encoder{perByte: 1, encode: lookupEncoder(aLawCodes())}, nil
 	case "g722":
 		e := &g722Encoder{low: g722Band{step: 32}, high: g722Band{step: 8}}
 		return &Encoder{perByte: 2, encode: e.encode, state: e}, nil
@@ -52,8 +52,11 @@ type g722Encoder struct {
 	firsts, seconds [g722Past + g722Block]int32
 }
 
+// g722HighDecision is the decision level of the upper band's quantizer.
+const g722HighDecision = 564
+
 // These are the tables of the lower band's quantizer: the decision levels, and the codewords for
-// each level.
+// negative and positive differences.
 var (
 	g722Decisions = [30]int32{0, 35, 72, 110, 150, 190, 233, 276, 323, 370, 422, 473, 530, 587, 650, 714, 786, 858,
 		940, 1023, 1121, 1219, 1339, 1458, 1612, 1765, 1980, 2195, 2557, 2919}
@@ -91,10 +94,10 @@ func (e *g722Encoder) split(i int) (low, high int32) {
 		odd += c * firsts[k]
 		even += c * seconds[11-k]
 	}
-	return limit14((even + odd) >> 14), limit14((even - odd) >> 14)
+	return limit15((even + odd) >> 14), limit15((even - odd) >> 14)
 }
 
-// quantizeLow returns the codeword with six bits for a sample of the lower band (QUANTL).
+// quantizeLow returns the six-bit codeword for a sample of the lower band (QUANTL).
 func (e *g722Encoder) quantizeLow(sample int32) byte {
 	difference := sat(sample - e.low.signal)
 	size := difference
@@ -117,23 +120,24 @@ func (e *g722Encoder) quantizeLow(sample int32) byte {
 	return g722LowPositive[from]
 }
 
-// quantizeHigh returns the codeword with two bits for a sample of the upper band (QUANTH).
+// quantizeHigh returns the two-bit codeword for a sample of the upper band (QUANTH).
 func (e *g722Encoder) quantizeHigh(sample int32) byte {
 	difference := sat(sample - e.high.signal)
+	level := g722HighDecision * e.high.step >> 12
 	if difference < 0 {
-		if -difference-1 >= 564*e.high.step>>12 {
+		if -difference-1 >= level {
 			return 0
 		}
 		return 1
 	}
-	if difference >= 564*e.high.step>>12 {
+	if difference >= level {
 		return 2
 	}
 	return 3
 }
 
-// looked returns an encode function that looks up codewords by the upper 14 bits of a sample.
-func looked(codes *[1 << 14]byte) func(dst []byte, src []int16) {
+// lookupEncoder returns an encode function that looks up codewords by the upper 14 bits of a sample.
+func lookupEncoder(codes *[1 << 14]byte) func(dst []byte, src []int16) {
 	return func(dst []byte, src []int16) {
 		for i, s := range src {
 			dst[i] = codes[uint16(s)>>2]

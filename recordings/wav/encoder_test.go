@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestEncoderReference shows that the codewords of G.722 equal those of SpanDSP's encoder, whose
-// hash is want. The signal is quiet enough that no value has to be limited, because SpanDSP does
-// not limit values.
+// TestEncoderReference shows that the codewords of G.722 have the same hash as those of SpanDSP's
+// encoder. The signal is quiet enough that no value has to be limited, because SpanDSP does not limit
+// values.
 func TestEncoderReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	samples := make([]int16, 64000)
@@ -34,7 +34,7 @@ func TestEncoderReference(t *testing.T) {
 
 	const want = "44d3028b9a55f6d3ef1483fbaaba8f3324e740c0cbc0d6efc1ec455da4522bf9"
 	if got := fmt.Sprintf("%x", sha256.Sum256(encoded(t, "g722", samples))); got != want {
-		t.Errorf("the hash of the codes is %s, want %s", got, want)
+		t.Errorf("the hash of the codewords is %s, want %s", got, want)
 	}
 }
 
@@ -77,7 +77,7 @@ func encoded(t *testing.T, codec string, samples []int16) []byte {
 	return out
 }
 
-// TestEncoderRoundTrip shows that audio sounds like the original after encoding and decoding.
+// TestEncoderRoundTrip shows that encoding and decoding add little noise.
 func TestEncoderRoundTrip(t *testing.T) {
 	samples := make([]int16, 16000)
 	for i := range samples {
@@ -101,7 +101,7 @@ func TestEncoderRoundTrip(t *testing.T) {
 		}
 
 		if ratio := 10 * math.Log10(power/noise); ratio < 30 {
-			t.Errorf("%s: the noise is %.1f dB below the signal, want 30 dB at least", codec, ratio)
+			t.Errorf("%s: the noise is %.1f dB below the signal, want at least 30 dB", codec, ratio)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // A Format contains the content of the chunk "fmt ".
 type Format struct {
-	Codec       string // the name in ffmpeg, such as pcm_s16le, mulaw or gsm_ms
+	Codec       string // ffmpeg's name, such as pcm_s16le, mulaw or gsm_ms
 	SampleRate  int    // in Hz
 	Channels    int
 	Bits        int // bits per stored sample; 0 if this varies
@@ -16,7 +16,7 @@ type Format struct {
 	BlockFrames int // frames per block
 }
 
-// These are the limits of plausible values.
+// The limits of plausible values.
 const (
 	maxChannels = 32
 	minRate     = 1_000 // too low for speech; also prevents overflow of lengths

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzOpen reads every file that Parse accepts, and then reads a range of it again.
+// FuzzOpen reads every file that Parse accepts, and then reads a range of the file again.
 func FuzzOpen(f *testing.F) {
 	for name := range expectations(f) {
 		file, err := os.ReadFile(filepath.Join(corpus, name))
@@ -34,7 +34,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// openAll decodes a whole file, decodes a part of it in another way, and compares the results.
+// openAll decodes a whole file, decodes a part of the file with an index, and compares the results.
 func openAll(t *testing.T, file []byte, kind string, offset, length int) {
 	t.Helper()
 	facts, err := Parse(bytes.NewReader(file), int64(len(file)))

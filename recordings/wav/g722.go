@@ -25,8 +25,8 @@ var (
 // g722Block is the number of bytes decoded at a time. They contain 20 ms of audio.
 const g722Block = 160
 
-// A g722 decodes ITU-T G.722 at 64 kbit/s. It has two bands. The lower band has six bits, and the
-// upper band has two. Each band is predicted from its past.
+// A g722 decodes ITU-T G.722 at 64 kbit/s. The audio has two bands. The lower band has six bits per
+// codeword, and the upper band has two. Each band is predicted from its past.
 type g722 struct {
 	low, high g722Band
 	// The sums and differences of the bands. The last g722Past values of the previous block, which
@@ -85,12 +85,12 @@ func (b *g722Band) restore(from []byte) []byte {
 func (g *g722) block(dst []int16, src []byte) {
 	for i, b := range src {
 		code := b & 63
-		low := limit14(g.low.signal + g.low.step*g722Levels6[code]>>15)
+		low := limit15(g.low.signal + g.low.step*g722Levels6[code]>>15)
 		g.low.adapt(g.low.step * g722Levels4[code>>2] >> 15)
 		g.low.scale(g722Log4[code>>2], 18432, 8)
 
 		difference := g.high.step * g722Levels2[b>>6] >> 15
-		high := limit14(g.high.signal + difference)
+		high := limit15(g.high.signal + difference)
 		g.high.adapt(difference)
 		g.high.scale(g722Log2[b>>6], 22528, 10)
 
@@ -99,8 +99,8 @@ func (g *g722) block(dst []int16, src []byte) {
 	g.join(dst[:2*len(src)])
 }
 
-// limit14 is LIMIT, which limits the output of a band to 15 bits.
-func limit14(v int32) int32 { return min(max(v, -16384), 16383) }
+// limit15 implements LIMIT, which limits the output of a band to 15 bits.
+func limit15(v int32) int32 { return min(max(v, -16384), 16383) }
 
 // join computes two samples from each pair of band samples. It is the receiving part of the
 // quadrature mirror filter (section 4.4).
@@ -120,8 +120,8 @@ func (g *g722) join(dst []int16) {
 }
 
 // scale adapts the step to a codeword (LOGSCL and SCALEL, and their equivalents in the upper band).
-func (b *g722Band) scale(change, most int32, shift int32) {
-	b.log = min(max(b.log*127>>7+change, 0), most)
+func (b *g722Band) scale(change, maxLog int32, shift int32) {
+	b.log = min(max(b.log*127>>7+change, 0), maxLog)
 	step := g722Inverse[b.log>>6&31]
 	shift -= b.log >> 11
 	if shift < 0 {
@@ -143,9 +143,8 @@ func (b *g722Band) adapt(difference int32) {
 	b.outputs[1], b.outputs[0] = b.outputs[0], output
 	b.partial[1], b.partial[0] = b.partial[0], partial
 
-	// This is FILTEP.
-	poles := sat(b.poles[0]*sat(2*b.outputs[0])>>15 + b.poles[1]*sat(2*b.outputs[1])>>15)
-	b.signal = sat(poles + b.zero) // PREDIC
+	poles := sat(b.poles[0]*sat(2*b.outputs[0])>>15 + b.poles[1]*sat(2*b.outputs[1])>>15) // FILTEP
+	b.signal = sat(poles + b.zero)                                                        // PREDIC
 }
 
 // adaptPoles implements UPPOL2 and UPPOL1.
@@ -166,8 +165,8 @@ func (b *g722Band) adaptPoles(partial int32) {
 	if partial < 0 == (b.partial[0] < 0) {
 		change = 192
 	}
-	most := 15360 - second
-	b.poles[0] = min(max(change+b.poles[0]*32640>>15, -most), most)
+	limit := 15360 - second
+	b.poles[0] = min(max(change+b.poles[0]*32640>>15, -limit), limit)
 	b.poles[1] = second
 }
 

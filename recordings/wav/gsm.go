@@ -224,9 +224,9 @@ func multRound(a, b int32) int32 { return (a*b + 1<<14) >> 15 }
 // A bitReader reads numbers from bytes, with either the most or the least significant bit first.
 type bitReader struct {
 	src  []byte
-	low  bool
-	held uint32
-	n    uint
+	low  bool   // the least significant bit is first
+	held uint32 // bits that were read, but not taken
+	n    uint   // number of held bits
 }
 
 // take returns the next n bits. n is at most 8.

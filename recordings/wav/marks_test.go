@@ -72,7 +72,7 @@ func TestIndex(t *testing.T) {
 		facts := factsOf(t, codec, file)
 		s, _ := mustOpen(t, file, facts, nil)
 		if got := s.Index(); got != nil {
-			t.Errorf("%s: an index of %d bytes before anything was read", codec, len(got))
+			t.Errorf("%s: an index of %d bytes before anything was read, want none", codec, len(got))
 		}
 
 		whole := make([]int16, facts.Frames)
@@ -122,10 +122,10 @@ func TestIndexIsChecked(t *testing.T) {
 		other, _ := mustOpen(t, shorter, factsOf(t, codec, shorter), nil)
 		readView(t, other)
 		damaged := map[string][]byte{
-			"cut":       index[:len(index)-1],
-			"longer":    append(slices.Clone(index), 0),
-			"tiny":      index[:3],
-			"another's": other.Index(),
+			"truncated":       index[:len(index)-1],
+			"longer":          append(slices.Clone(index), 0),
+			"tiny":            index[:3],
+			"of another file": other.Index(),
 		}
 		for i := range index {
 			if i < indexHead && i%4 == 0 || i%101 == 0 {
@@ -146,9 +146,9 @@ func TestIndexIsChecked(t *testing.T) {
 			if !bytes.Equal(bytesOf(got), want) {
 				t.Errorf("%s: a damaged index (%s) changes the samples", codec, name)
 			}
-			if least := len(file) * 9 / 10; read.bytes < least {
-				t.Errorf("%s: with a damaged index (%s), %d bytes are read, want at least %d, without it",
-					codec, name, read.bytes, least)
+			if minimum := len(file) * 9 / 10; read.bytes < minimum {
+				t.Errorf("%s: with a damaged index (%s), %d bytes are read, want at least %d, as without an index",
+					codec, name, read.bytes, minimum)
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func TestThinnedMarks(t *testing.T) {
 	whole := readView(t, s)
 	m := s.blocks.marks
 	if want := (m.blocks - 1) / 4; m.step != 4 || m.count() != want {
-		t.Errorf("%d marks, %d blocks apart, want %d, 4 apart", m.count(), m.step, want)
+		t.Errorf("%d marks, %d blocks apart, want %d marks, 4 blocks apart", m.count(), m.step, want)
 	}
 
 	for i := range int64(maxMarks) {
@@ -205,7 +205,7 @@ func TestThinnedMarks(t *testing.T) {
 	}
 }
 
-// FuzzIndex opens audio with arbitrary indexes, with a correct checksum.
+// FuzzIndex opens audio with arbitrary indexes that have a correct checksum.
 func FuzzIndex(f *testing.F) {
 	files := longFiles(f, 12)
 	for codec, file := range files {

@@ -238,7 +238,7 @@ func TestOthersReadViews(t *testing.T) {
 			"16-bit Signed Integer PCM",
 		} {
 			if !strings.Contains(got, field) {
-				t.Errorf("soxi of the view of %s: %q, want %q in it", name, got, field)
+				t.Errorf("soxi of the view of %s: %q, want it to contain %q", name, got, field)
 			}
 		}
 	}

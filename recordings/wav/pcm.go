@@ -61,7 +61,7 @@ func directDecoder(codec string) func(dst []int16, src []byte) {
 			}
 		}
 	}
-	return float(codec)
+	return floatDecoder(codec)
 }
 
 // littleEndian decodes 16-bit samples, four at a time where possible. This is the most common codec.
@@ -77,8 +77,8 @@ func littleEndian(dst []int16, src []byte) {
 	}
 }
 
-// float is like directDecoder, for codecs whose samples are floats between -1 and 1.
-func float(codec string) func(dst []int16, src []byte) {
+// floatDecoder is like directDecoder, for codecs whose samples are floats between -1 and 1.
+func floatDecoder(codec string) func(dst []int16, src []byte) {
 	switch codec {
 	case "pcm_f32le":
 		return func(dst []int16, src []byte) {
@@ -109,7 +109,7 @@ func float(codec string) func(dst []int16, src []byte) {
 	return nil
 }
 
-// round32 rounds a 32-bit sample to its upper half.
+// round32 rounds a 32-bit sample to 16 bits.
 func round32(v int32) int16 { return int16((max(v, v+1<<15) >> 16)) }
 
 // roundFloat converts a float to a sample. NaN becomes silence.

@@ -16,7 +16,7 @@ func TestRounding(t *testing.T) {
 	for v, want := range integers {
 		le, be := binary.LittleEndian.AppendUint32(nil, uint32(v)), binary.BigEndian.AppendUint32(nil, uint32(v))
 		for codec, b := range map[string][]byte{"pcm_s32le": le, "pcm_s32be": be} {
-			if got := one(codec, b); got != want {
+			if got := decodeOne(codec, b); got != want {
 				t.Errorf("%s: %#x decodes to %d, want %d", codec, v, got, want)
 			}
 		}
@@ -25,7 +25,7 @@ func TestRounding(t *testing.T) {
 	for v, want := range map[int32]int16{0x7F: 0, 0x80: 1, -0x80: 0, -0x81: -1, 0x7FFF80: 32767, -0x800000: -32768} {
 		b := binary.LittleEndian.AppendUint32(nil, uint32(v))
 		for codec, b := range map[string][]byte{"pcm_s24le": b[:3], "pcm_s24be": {b[2], b[1], b[0]}} {
-			if got := one(codec, b); got != want {
+			if got := decodeOne(codec, b); got != want {
 				t.Errorf("%s: %#x decodes to %d, want %d", codec, v, got, want)
 			}
 		}
@@ -48,14 +48,14 @@ func TestFloats(t *testing.T) {
 			"pcm_f64le": binary.LittleEndian.AppendUint64(nil, double),
 			"pcm_f64be": binary.BigEndian.AppendUint64(nil, double),
 		} {
-			if got := one(codec, b); got != want {
+			if got := decodeOne(codec, b); got != want {
 				t.Errorf("%s: %v decodes to %d, want %d", codec, v, got, want)
 			}
 		}
 	}
 }
 
-func one(codec string, b []byte) int16 {
+func decodeOne(codec string, b []byte) int16 {
 	var dst [1]int16
 	directDecoder(codec)(dst[:], b)
 	return dst[0]

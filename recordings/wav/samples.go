@@ -49,7 +49,7 @@ func (s *Samples) Frames() int64 { return s.facts.Frames }
 
 // Index returns an index of the audio, which makes reading from the middle fast after a later
 // [Open] of the same file. Call it after reading the audio from start to end. The index has at most
-// 600 KB. It is nil if it would not help.
+// 600 KB. Index returns nil if an index would not help.
 func (s *Samples) Index() []byte {
 	if s.blocks == nil || s.blocks.marks == nil {
 		return nil
@@ -102,7 +102,7 @@ func newPlain(r io.ReaderAt, f Facts) *plain {
 	}
 }
 
-// readFrames fills dst with frames, beginning with frame at. All of these frames must exist.
+// readFrames fills dst with frames, beginning with frame number at. All of these frames must exist.
 func (p *plain) readFrames(dst []int16, at int64) error {
 	align, channels := p.facts.BlockAlign, p.facts.Channels
 	for len(dst) > 0 {
@@ -118,9 +118,9 @@ func (p *plain) readFrames(dst []int16, at int64) error {
 	return nil
 }
 
-// readBytes fills b with the unconverted bytes of the audio, beginning with byte from.
-func (p *plain) readBytes(b []byte, from int64) (int, error) {
-	if err := readAt(p.file, b, p.facts.Offset+from); err != nil {
+// readBytes fills b with the unconverted bytes of the audio, from the given offset on.
+func (p *plain) readBytes(b []byte, offset int64) (int, error) {
+	if err := readAt(p.file, b, p.facts.Offset+offset); err != nil {
 		return 0, fmt.Errorf("reading audio: %w", err)
 	}
 	return len(b), nil

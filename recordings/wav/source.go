@@ -8,8 +8,8 @@ type Source interface {
 	Rate() int     // frames per second
 	Channels() int // samples per frame
 	Frames() int64
-	// ReadFrames fills dst with interleaved frames, beginning with frame at. The length of dst is a
-	// whole number of frames. ReadFrames returns the number of frames that it filled. If this is
+	// ReadFrames fills dst with interleaved frames, beginning with frame number at. The length of dst
+	// is a whole number of frames. ReadFrames returns the number of frames that it filled. If this is
 	// less than requested, it also returns an error, which is [io.EOF] at the end of the audio.
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
@@ -23,7 +23,7 @@ func Mix(s Source) Source {
 	if s.Channels() == 1 {
 		return s
 	}
-	return &mono{Source: s, one: mean, buf: make([]int16, mixFrames*s.Channels())}
+	return &mono{Source: s, reduce: mean, buf: make([]int16, mixFrames*s.Channels())}
 }
 
 // Leg returns channel n of a source. Channels are counted from 1.
@@ -32,7 +32,7 @@ func Leg(s Source, n int) Source {
 		return s
 	}
 	pick := func(frame []int16) int16 { return frame[n-1] }
-	return &mono{Source: s, one: pick, buf: make([]int16, mixFrames*s.Channels())}
+	return &mono{Source: s, reduce: pick, buf: make([]int16, mixFrames*s.Channels())}
 }
 
 // mean returns the mean of the samples in a frame.
@@ -50,8 +50,8 @@ func mean(frame []int16) int16 {
 // A mono is a source that computes one channel from the channels of another source.
 type mono struct {
 	Source
-	one func(frame []int16) int16
-	buf []int16
+	reduce func(frame []int16) int16 // returns the sample of the channel
+	buf    []int16
 }
 
 // Channels returns 1.
@@ -65,7 +65,7 @@ func (m *mono) ReadFrames(dst []int16, at int64) (n int, err error) {
 		var got int
 		got, err = m.Source.ReadFrames(m.buf[:want*channels], at+int64(n))
 		for i := range got {
-			dst[n+i] = m.one(m.buf[i*channels : (i+1)*channels])
+			dst[n+i] = m.reduce(m.buf[i*channels : (i+1)*channels])
 		}
 		n += got
 	}

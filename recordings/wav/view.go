@@ -95,7 +95,7 @@ func (v *View) readAudio(p []byte) (int, error) {
 	return put(p, v.buf[:n*channels], skip), err
 }
 
-// put writes as many samples to p as fit, beginning with byte skip of the samples. It returns the
+// put writes as many samples to p as fit, beginning with byte number skip. It returns the
 // number of bytes written.
 func put(p []byte, samples []int16, skip int) int {
 	n := min(len(p), 2*len(samples)-skip)
@@ -141,7 +141,7 @@ func header(rate, channels int, frames int64) []byte {
 		b = le.AppendUint64(b, uint64(data+72))
 		b = le.AppendUint64(b, uint64(data))
 		b = le.AppendUint64(b, uint64(frames))
-		b = le.AppendUint32(b, 0) // more sizes
+		b = le.AppendUint32(b, 0) // number of further sizes
 	}
 
 	b = append(b, "fmt \x10\x00\x00\x00\x01\x00"...)

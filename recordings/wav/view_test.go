@@ -35,7 +35,7 @@ func open(t testing.TB, name string, index []byte) *Samples {
 	return s
 }
 
-// readView reads a view from start to end.
+// readView reads the view of a source from start to end.
 func readView(t testing.TB, s Source) []byte {
 	t.Helper()
 	v := NewView(s)
@@ -107,8 +107,8 @@ func (s silence) ReadFrames(dst []int16, _ int64) (int, error) {
 }
 
 func TestHeaderOfViews(t *testing.T) {
-	// mostFrames is the maximum number of frames of two channels that a RIFF header allows.
-	const mostFrames = (math.MaxUint32 - 36) / 4
+	// maxFrames is the maximum number of frames of two channels that a RIFF header allows.
+	const maxFrames = (math.MaxUint32 - 36) / 4
 	tests := []struct {
 		name     string
 		channels int
@@ -119,8 +119,8 @@ func TestHeaderOfViews(t *testing.T) {
 	}{
 		{"no frames", 1, 0, 44, "RIFF", false},
 		{"one frame", 1, 1, 44, "RIFF", true},
-		{"the largest RIFF", 2, mostFrames, 44, "RIFF", true},
-		{"the smallest RF64", 2, mostFrames + 1, 80, "RF64", false},
+		{"the largest RIFF", 2, maxFrames, 44, "RIFF", true},
+		{"the smallest RF64", 2, maxFrames + 1, 80, "RF64", false},
 		{"a hundred hours", 2, 48_000 * 3600 * 100, 80, "RF64", false},
 		{"32 channels", 32, 10, 44, "RIFF", true},
 	}

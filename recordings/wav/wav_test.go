@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 		{"plain", riff(pcm, audio), 100, 44, 0},
 		{"the second format is ignored", riff(pcm, pcm16k, audio), 100, 68, 0},
 		{"no audio", riff(pcm, piece("data", "")), 0, 44, 0},
-		{"no audio, chunks after it", riff(pcm, piece("data", ""), piece("LIST", "INFO")), 0, 44, 0},
+		{"no audio, but a later chunk", riff(pcm, piece("data", ""), piece("LIST", "INFO")), 0, 44, 0},
 		{"no audio, although announced", riff(pcm, "data\x10\x00\x00\x00"), 0, 44, 1},
 		{"size never written", riff(pcm, stream), 100, 44, 1},
 		{"half a chunk after the audio", riff(pcm, audio, "LIST\xff\x00\x00\x00"), 100, 44, 1},
@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %d frames at %d, want %d at %d", tt.name, got.Frames, got.Offset, tt.frames, tt.offset)
 		}
 		if len(got.Repairs) != tt.repairs {
-			t.Errorf("%s: repairs %q, want %d", tt.name, got.Repairs, tt.repairs)
+			t.Errorf("%s: repairs %q, want %d repairs", tt.name, got.Repairs, tt.repairs)
 		}
 	}
 }
@@ -152,12 +152,12 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"nothing", "", ErrNotWAV},
 		{"a truncated header", "RIFF\x24\x00\x00\x00WAV", ErrNotWAV},
-		{"a different RIFF", "RIFF\x24\x00\x00\x00AVI LIST", ErrNotWAV},
+		{"RIFF that is not WAVE", "RIFF\x24\x00\x00\x00AVI LIST", ErrNotWAV},
 		{"RF64 without ds64", "RF64\xff\xff\xff\xffWAVE" + pcm + audio, ErrBroken},
 		{"data before fmt", riff(audio, pcm), ErrBroken},
 		{"no data", riff(pcm), ErrBroken},
 		{"a chunk beyond the end", riff(pcm, "LIST\xff\xff\xff\x7f", audio), ErrBroken},
-		{"chunks without end", riff(pcm, strings.Repeat(piece("LIST", ""), 2*maxChunks), audio), ErrBroken},
+		{"too many chunks", riff(pcm, strings.Repeat(piece("LIST", ""), 2*maxChunks), audio), ErrBroken},
 		{"an unknown subformat", riff(unknownSubformat, audio), ErrCodec},
 		{"an unknown tag", riff(unknownTag, audio), ErrCodec},
 	}
@@ -180,7 +180,7 @@ func TestParseReturnsReadErrors(t *testing.T) {
 	}
 }
 
-// A counted reader counts the calls of ReadAt, and the bytes that they ask for.
+// A counted reader counts the calls of ReadAt, and the bytes that they request.
 type counted struct {
 	io.ReaderAt
 	calls, bytes int
