@@ -46,7 +46,7 @@ type Config struct {
 type Chat struct {
 	cfg     Config
 	sockets Sockets // nil if this process has none
-	nodes   Nodes   // nil in commands
+	nodes   Nodes   // nil if this process is not a node
 	queues  [queueCount]chan *Notice
 
 	sent, dropped atomic.Uint64

@@ -22,7 +22,7 @@ const (
 
 // A Message is one message of a conversation.
 type Message struct {
-	ID             string // sorts by its place in the conversation
+	ID             string // the ids of a conversation sort in the order of its messages
 	ProjectID      string
 	ConversationID string
 	Room           bool
@@ -155,7 +155,7 @@ func successor(id string) string {
 		return newID()
 	}
 	// The second half of the id begins with the two bits of the variant (RFC 9562, section 4.1).
-	// Its other bits are random, so they never all have the value 1.
+	// Its other bits are random. In practice, they are never all 1, so the sum does not overflow.
 	tail := u[8:]
 	binary.BigEndian.PutUint64(tail, binary.BigEndian.Uint64(tail)+1)
 	return u.String()

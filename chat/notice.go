@@ -33,7 +33,7 @@ const (
 const (
 	maxDelay  = 30 * time.Second // the longest time between a message and its notice
 	forgetAge = 2 * time.Minute  // longer than maxDelay; see [Chat.runQueue]
-	maxMissed = 100              // the most messages to read because their notices were lost
+	maxMissed = 100              // the most messages to read when notices were lost
 
 	announceFor = 5 * time.Second // the longest time to find the members of a room
 )
@@ -98,7 +98,7 @@ func (c *Chat) enqueue(n Notice) {
 	}
 }
 
-// A delivery records that a message, the last one of its conversation so far, was delivered.
+// A delivery records which message of a conversation was delivered last.
 type delivery struct {
 	messageID string
 	at        time.Time

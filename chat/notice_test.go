@@ -42,8 +42,8 @@ type received chan string
 
 func (r received) Deliver(notice chat.Notice) { r <- notice.Message.Text }
 
-// TestNotices shows that a node delivers messages in order and once, although their notices arrive
-// twice or out of order.
+// TestNotices shows that a node delivers messages in order and only once, even if their notices
+// arrive twice or out of order.
 func TestNotices(t *testing.T) {
 	rows := storetest.Rows(t)
 	now := time.Now()
@@ -92,14 +92,14 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-// TestPlace shows that a message sorts after the last one, whatever the clock says.
+// TestPlace shows that a message is placed after the last message, even if the clock is behind.
 func TestPlace(t *testing.T) {
 	last := chat.Conversation{LastID: uuid7.First(time.Now().Add(time.Hour)), LastAt: time.Now().Add(time.Hour)}
 	for range 3 {
 		m := chat.Message{Created: time.Now()}
 		m.Place(last)
 		if m.ID <= last.LastID {
-			t.Errorf("the ID is %s, want one after %s", m.ID, last.LastID)
+			t.Errorf("the ID is %s, want an ID after %s", m.ID, last.LastID)
 		}
 		if m.Previous != last.LastID {
 			t.Errorf("the previous message is %s, want %s", m.Previous, last.LastID)

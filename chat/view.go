@@ -100,7 +100,7 @@ func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (vie
 
 	a, err := c.cfg.Fabric.Addresses.Find(ctx, t, peer)
 	if errors.Is(err, problem.NotFound) {
-		return c.findWithout(ctx, t, me, peer)
+		return c.findWithoutAddress(ctx, t, me, peer)
 	}
 	if err != nil {
 		return view{}, err
@@ -128,10 +128,10 @@ func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (vie
 	return found, nil
 }
 
-// findWithout returns a subscriber's conversation with a peer that has no address. The peer is a
+// findWithoutAddress returns a subscriber's conversation with a peer that has no address. The peer is a
 // guest, a subscriber who has since been deleted or disabled, or a room that has since been
 // deleted.
-func (c *Chat) findWithout(ctx context.Context, t fabric.Token, me Party, peer string) (view, error) {
+func (c *Chat) findWithoutAddress(ctx context.Context, t fabric.Token, me Party, peer string) (view, error) {
 	if t.Kind != fabric.SAT {
 		return view{}, noConversation()
 	}

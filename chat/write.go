@@ -26,8 +26,8 @@ func (in Input) Check() error {
 	return errors.Join(missing, checkText(in.Text), checkKey(in.Key))
 }
 
-// Send writes a message on behalf of a token's holder and sends it to the sockets of the members.
-// In a room, it makes a subscriber a member.
+// Send writes a message on behalf of a token's holder and sends it to the sockets of the members. A
+// subscriber who writes to a room becomes a member of its conversation.
 func (c *Chat) Send(ctx context.Context, t fabric.Token, in Input) (Message, error) {
 	if err := in.Check(); err != nil {
 		return Message{}, err
@@ -87,8 +87,8 @@ type Reference struct {
 	GroupID   string
 }
 
-// Join finds the conversation with the given name. It makes a subscriber a member of a room, so
-// that the subscriber receives what others write there.
+// Join finds the conversation with the given name. If it is the conversation of a room, Join makes a
+// subscriber a member, so that the subscriber receives what others write there.
 func (c *Chat) Join(ctx context.Context, t fabric.Token, from, name string) (Reference, error) {
 	v, err := c.findToWrite(ctx, t, from, name)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// patience is how long a Custody may take to create or open a key.
-const patience = 3 * time.Second
+// custodyTimeout is how long a Custody may take to create or open a key.
+const custodyTimeout = 3 * time.Second
 
 // A Custody creates private signing keys and signs with them. [PKCS8] holds the keys in memory.
 // Other implementations may keep the keys in a key management service or a hardware module, and let
 // it sign. An implementation must
 //
-//   - return a handle with which any node finds the key, even after a restart: the key's name in the
+//   - return a handle with which any node can find the key, even after a restart: the key's name in the
 //     service or module, and preferably its public part. Whether the handle is secret or not, it is
 //     sealed with the master key and kept in the [Store];
 //   - accept handles from the previous custody, by passing handles that are not its own to PKCS8,

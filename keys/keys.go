@@ -46,8 +46,8 @@ type Record struct {
 	Retired   time.Time // when the key became Retired or Revoked
 }
 
-// A Move changes the state of a key from From to the state in To, and updates the other fields of
-// its record.
+// A Move changes a key from the state From to the state in To, and updates the other fields of its
+// record.
 type Move struct {
 	From State
 	To   Record
@@ -120,11 +120,11 @@ type Ring struct {
 	first  []root // the master keys until the ring has been read
 	latest atomic.Pointer[snapshot]
 
-	mu     sync.Mutex
-	synced time.Time // when the store last answered
-	cut    error     // the error of the last sync; nil if it succeeded
-	stuck  error     // the error of the last step; nil if it succeeded
-	retry  time.Time // when to retry a failed step
+	mu      sync.Mutex
+	synced  time.Time // when the store last answered
+	syncErr error     // the error of the last sync; nil if it succeeded
+	stepErr error     // the error of the last step; nil if it succeeded
+	retry   time.Time // when to retry a failed step
 
 	strangers sync.Mutex // held while the ring is read because of an unknown kid
 	asked     time.Time  // when the ring was last read because of an unknown kid

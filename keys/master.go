@@ -52,16 +52,16 @@ func newVault(master []byte) (*vault, error) {
 	return &vault{aead}, nil
 }
 
-func (v *vault) seal(secret []byte, kid string) (string, error) {
-	return base64.RawStdEncoding.EncodeToString(v.aead.Seal(nil, nil, secret, []byte(kid))), nil
+func (v *vault) seal(secret []byte, name string) (string, error) {
+	return base64.RawStdEncoding.EncodeToString(v.aead.Seal(nil, nil, secret, []byte(name))), nil
 }
 
-func (v *vault) open(sealed, kid string) ([]byte, error) {
+func (v *vault) open(sealed, name string) ([]byte, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil {
 		return nil, fmt.Errorf("reading encrypted key: %w", err)
 	}
-	return v.aead.Open(nil, nil, raw, []byte(kid))
+	return v.aead.Open(nil, nil, raw, []byte(name))
 }
 
 // ReadMaster reads the master key from a file that contains 32 bytes in base64. If the file does

@@ -55,8 +55,8 @@ func newRoot(master []byte, leaked bool) (root, error) {
 
 // FindMasters returns the master keys of the installation in store. candidates are the keys that
 // this machine has. Before the first rotation, store has no records, and the first candidate is the
-// master key. After it, one candidate must be the newest master key. Otherwise the error is
-// [ErrMaster].
+// master key. After the first rotation, one candidate must be the newest master key. Otherwise, the
+// error is [ErrMaster].
 func FindMasters(ctx context.Context, store MasterStore, candidates ...[]byte) (Masters, error) {
 	records, err := store.MasterKeys(ctx)
 	if err != nil {
@@ -214,11 +214,11 @@ func (r *Ring) sealMasters(ctx context.Context, all []root, to root, leaked bool
 // errRotated is returned by a rotation if another process has just rotated the master key.
 var errRotated = errors.New("the master key has just been replaced; run the command again")
 
-// openAny opens a secret with the first root whose vault can open it. The parameter "of" is a
-// function that returns the vault of a root.
-func openAny(all []root, of func(root) *vault, sealed, name string) (secret []byte, err error) {
+// openAny opens a secret with the first root whose vault can open it. vaultOf returns the vault of a
+// root.
+func openAny(all []root, vaultOf func(root) *vault, sealed, name string) (secret []byte, err error) {
 	for _, r := range all {
-		if secret, err = of(r).open(sealed, name); err == nil {
+		if secret, err = vaultOf(r).open(sealed, name); err == nil {
 			return secret, nil
 		}
 	}

@@ -49,8 +49,8 @@ func (r *Ring) Rotate(ctx context.Context, use Use, unpublished bool) (Record, e
 	return promoted.To, nil
 }
 
-// checkPublished returns an error if next has not been published for long enough, or if checkClock
-// returns one.
+// checkPublished returns an error if next has not been published for long enough, or if this
+// machine's clock is wrong; see checkClock.
 func (r *Ring) checkPublished(ctx context.Context, next Record) error {
 	if known := next.Created.Add(r.c.Publish); r.c.Now().Before(known) {
 		return problem.New(problem.Conflict, "not_published",
@@ -79,7 +79,7 @@ func (r *Ring) checkClock(ctx context.Context) error {
 // current, the next key replaces it, even if that key has not been published for long enough. If
 // there is no usable next key, Retire creates a new current key.
 //
-// If the key is already revoked, Retire does nothing. If it does not exist, the error is
+// If the key is already revoked, Retire does nothing. If the key does not exist, the error is
 // problem.NotFound.
 func (r *Ring) Retire(ctx context.Context, kid string) (err error) {
 	for range attempts {
@@ -172,7 +172,7 @@ func (r *Ring) secret(ctx context.Context, use Use) ([]byte, error) {
 		rand.Read(secret)
 		return secret, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, custodyTimeout)
 	defer cancel()
 	return r.c.Custody.Make(ctx, use)
 }

@@ -90,8 +90,7 @@ func (k *tokenKey) seal(payload []byte) string {
 	return string(token)
 }
 
-// open decrypts parts, the parts of a token that follow its header. It also authenticates the
-// header.
+// open decrypts the parts of a token that follow its header. It also authenticates the header.
 func (k *tokenKey) open(head string, parts []string) (payload []byte, ok bool) {
 	sealed := make([]byte, 0, len(parts[0])+len(parts[1])+len(parts[2]))
 	var err error

@@ -66,7 +66,7 @@ func sealByJose(t *testing.T, key []byte, payload string) string {
 	return token
 }
 
-// sealRing returns a ring whose only key is k1, derived from root.
+// sealRing returns a ring whose only key is k1, with the secret root.
 func sealRing(root []byte) *Ring {
 	ring := &Ring{}
 	ring.latest.Store(&snapshot{

@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4/cryptosigner"
 )
 
-// A signer is a signing key that was opened.
+// A signer is a signing key that has been decrypted.
 type signer struct {
 	kid    string
 	alg    jose.SignatureAlgorithm
@@ -95,7 +95,7 @@ func (r *Ring) Sign(alg Use, typ string, claims any) (string, error) {
 }
 
 // SignUnique is like Sign, for claims that are different in every token, because they contain a
-// random value such as a jti. With ES256 it is faster.
+// random value such as a jti. SignUnique is faster if alg is ES256.
 func (r *Ring) SignUnique(alg Use, typ string, claims any) (string, error) {
 	return r.sign(alg, typ, claims, func(s *signer) jose.OpaqueSigner { return s.unique })
 }

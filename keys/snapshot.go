@@ -84,8 +84,8 @@ func (r *Ring) openAll(ctx context.Context, masters []root, records []Record) []
 	return opened
 }
 
-// open opens a key. If it is a signing key that is open in the previous snapshot, open returns that
-// one.
+// open opens a key. If it is a signing key that is open in the previous snapshot, open returns the
+// signer from there.
 func (r *Ring) open(ctx context.Context, previous *snapshot, masters []root, rec Record) unsealed {
 	if previous != nil && previous.signers[rec.Kid] != nil {
 		return unsealed{signer: previous.signers[rec.Kid]}
@@ -99,7 +99,7 @@ func (r *Ring) open(ctx context.Context, previous *snapshot, masters []root, rec
 		return unsealed{root: secret}
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, custodyTimeout)
 	defer cancel()
 	key, err := r.c.Custody.Open(ctx, rec.Use, secret)
 	if err != nil {

@@ -15,7 +15,7 @@ func (r *Ring) Sync(ctx context.Context) error {
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cut = err
+	r.syncErr = err
 	if err == nil && began.After(r.synced) {
 		r.synced = began
 	}
@@ -57,8 +57,9 @@ func (r *Ring) sync(ctx context.Context) error {
 }
 
 // lookAgain reads the ring because a token has an unknown kid. Another node may have just created
-// this key. lookAgain reads at most once a second, so that made-up kids do not cause a flood of queries. If
-// there are several callers at the same time, one of them reads, and the others wait for it.
+// this key. lookAgain reads at most once a second, so that made-up kids do not cause a flood of
+// queries. If there are several callers at the same time, one of them reads, and the others wait for
+// it.
 func (r *Ring) lookAgain() {
 	r.strangers.Lock()
 	defer r.strangers.Unlock()
@@ -98,5 +99,5 @@ func (r *Ring) Status() Status {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Status{Synced: r.synced, Err: errors.Join(r.cut, s.err(), r.stuck), Since: since}
+	return Status{Synced: r.synced, Err: errors.Join(r.syncErr, s.err(), r.stepErr), Since: since}
 }

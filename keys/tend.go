@@ -76,7 +76,7 @@ func (r *Ring) Tend(ctx context.Context) error {
 	if !paused {
 		err := r.step(ctx, now)
 		r.mu.Lock()
-		r.stuck = err
+		r.stepErr = err
 		r.retry = time.Time{}
 		if err != nil {
 			r.retry = now.Add(retryEvery)

@@ -60,7 +60,7 @@ func TestRemembered(t *testing.T) {
 	wantRefused := func(when, token string) {
 		t.Helper()
 		if v, _, ok := sealer.Remembered(token, read); ok {
-			t.Errorf("%s: the token is accepted, with %v", when, v)
+			t.Errorf("%s: the token is accepted with the content %v, want it refused", when, v)
 		}
 	}
 
@@ -84,8 +84,8 @@ func TestRemembered(t *testing.T) {
 	wantAlice("after a rotation")
 	wantReads("after a rotation", 2)
 	setRing("k2", map[string][]byte{"k2": key(2)})
-	wantRefused("after its key was revoked", token)
-	wantReads("after its key was revoked", 2)
+	wantRefused("after the key was revoked", token)
+	wantReads("after the key was revoked", 2)
 	setRing("k2", map[string][]byte{"k1": key(3), "k2": key(2)})
 	wantRefused("under a different key of the same name", token)
 	wantReads("under a different key of the same name", 2)
@@ -150,7 +150,7 @@ func TestRememberedSignature(t *testing.T) {
 	wantRefused := func(when, token, typ string) {
 		t.Helper()
 		if payload, ok := ring.VerifyJWS(token, typ); ok {
-			t.Errorf("%s: the token is accepted, with %s", when, payload)
+			t.Errorf("%s: the token is accepted with the payload %s, want it refused", when, payload)
 		}
 	}
 
@@ -174,8 +174,8 @@ func TestRememberedSignature(t *testing.T) {
 	wantAlice("under its key")
 	wantRemembered("under its key", 1)
 	setRing("k2")
-	wantRefused("after its key was revoked", token, "at+jwt")
-	wantRemembered("after its key was revoked", 0)
+	wantRefused("after the key was revoked", token, "at+jwt")
+	wantRemembered("after the key was revoked", 0)
 }
 
 // TestRememberedSize shows that a cache keeps neither long tokens nor the requests that contain tokens.

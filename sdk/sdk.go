@@ -38,7 +38,7 @@ type Script struct {
 	etag string
 }
 
-// scripts returns the formats by name, described at first use.
+// scripts returns the formats by name. They are described at the first use.
 var scripts = sync.OnceValue(func() map[string]Script {
 	all := make(map[string]Script)
 	for _, name := range []string{"selvage.js", "selvage.mjs"} {

@@ -25,19 +25,19 @@ func TestAlgorithms(t *testing.T) {
 		jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(alg)})
 		check(t, err)
 		if _, err := jws.Verify(set); err != nil {
-			t.Errorf("a verifier with the JWKS refuses %s: %v", alg, err)
+			t.Errorf("a verifier with the JWKS refuses an %s token: %v", alg, err)
 		}
 		if _, ok := r.VerifyJWS(token, "JWT"); !ok {
-			t.Errorf("the ring refuses its own %s", alg)
+			t.Errorf("the ring refuses its own %s token", alg)
 		}
 
 		keyID := jws.Signatures[0].Protected.KeyID
 		used := set.Key(keyID)
 		if len(used) != 1 {
-			t.Fatalf("the JWKS has %d keys with the kid of a token for %s, want 1", len(used), alg)
+			t.Fatalf("the JWKS has %d keys with the kid of an %s token, want 1", len(used), alg)
 		}
 		if used[0].Algorithm != string(alg) {
-			t.Errorf("the key of a token for %s is published for %s", alg, used[0].Algorithm)
+			t.Errorf("the key of an %s token is published for %s", alg, used[0].Algorithm)
 		}
 
 		for _, other := range keys.Algorithms() { // a key is used with only one algorithm
@@ -94,7 +94,7 @@ func TestSignUnique(t *testing.T) {
 		token, err := r.SignUnique(alg, "JWT", claims{"alice"})
 		check(t, err)
 		if _, ok := r.VerifyJWS(token, "JWT"); !ok {
-			t.Errorf("the ring refuses its own %s", alg)
+			t.Errorf("the ring refuses its own %s token", alg)
 		}
 	}
 }

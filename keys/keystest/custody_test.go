@@ -26,9 +26,9 @@ import (
 // A module is a Custody that keeps private keys to itself, like a hardware module. It returns only
 // names, public keys and signatures.
 type module struct {
-	mu   sync.Mutex
-	keys map[string]crypto.Signer
-	away bool
+	mu     sync.Mutex
+	keys   map[string]crypto.Signer
+	isDown bool
 }
 
 var _ keys.Custody = (*module)(nil)
@@ -36,7 +36,7 @@ var _ keys.Custody = (*module)(nil)
 func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.away {
+	if m.isDown {
 		return nil, errors.New("the module is unavailable")
 	}
 
@@ -66,7 +66,7 @@ func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := m.keys[string(handle)]
-	if m.away || key == nil {
+	if m.isDown || key == nil {
 		return nil, fmt.Errorf("the module has no key %s", handle)
 	}
 	return moduleKey{module: m, name: string(handle), public: key.Public()}, nil
@@ -89,7 +89,7 @@ func (k moduleKey) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts)
 
 // TestCustody shows that a ring whose keys are in memory can be moved to a module.
 func TestCustody(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	plain := clock.node(rows)
 	token, err := open(t, plain).Sign(keys.RS256, "JWT", claims{"alice"})
 	check(t, err)
@@ -110,7 +110,7 @@ func TestCustody(t *testing.T) {
 		t.Errorf("the module has %d keys, want %d", got, want)
 	}
 	if _, ok := other.VerifyJWS(token, "JWT"); !ok {
-		t.Error("a signature from before the module is refused")
+		t.Error("a token that was signed before the module was used is refused")
 	}
 
 	var set jose.JSONWebKeySet
@@ -119,12 +119,12 @@ func TestCustody(t *testing.T) {
 		token, err := r.Sign(use, "JWT", claims{"alice"})
 		check(t, err)
 		if _, ok := other.VerifyJWS(token, "JWT"); !ok {
-			t.Errorf("another node refuses %s of the module", use)
+			t.Errorf("another node refuses the module's %s signature", use)
 		}
 		jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(use)})
 		check(t, err)
 		if _, err := jws.Verify(set); err != nil {
-			t.Errorf("a verifier with the JWKS refuses %s of the module: %v", use, err)
+			t.Errorf("a verifier with the JWKS refuses the module's %s signature: %v", use, err)
 		}
 	}
 
@@ -135,14 +135,14 @@ func TestCustody(t *testing.T) {
 
 // TestCustodyAway shows that a running ring keeps its keys while the module is unavailable.
 func TestCustodyAway(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	m := &module{keys: make(map[string]crypto.Signer)}
 	c := clock.node(rows)
 	c.Custody = m
 	r := open(t, c)
 	current := kid(t, rows, keys.ES256, keys.Current)
 
-	m.away = true
+	m.isDown = true
 	clock.pass(720 * time.Hour)
 	if err := r.Tend(t.Context()); err == nil {
 		t.Error("Tend without the module: got nil, want an error")
@@ -156,7 +156,7 @@ func TestCustodyAway(t *testing.T) {
 	wantCurrent(t, rows, keys.ES256, "without the module", current)
 
 	// A step that failed is not tried again at once.
-	m.away = false
+	m.isDown = false
 	if err := r.Tend(t.Context()); err == nil {
 		t.Error("Tend right after the module's return: got nil, want an error")
 	}
@@ -165,14 +165,14 @@ func TestCustodyAway(t *testing.T) {
 	clock.pass(10 * time.Second)
 	check(t, r.Tend(t.Context()))
 	if kid(t, rows, keys.ES256, keys.Current) == current {
-		t.Error("ten seconds after the module's return, the current key is the same")
+		t.Error("ten seconds after the module's return, the current key is still the same, want the next key")
 	}
 }
 
 // TestCustodyBlind shows that a node that cannot reach the module still signs valid tokens while
 // another node rotates keys.
 func TestCustodyBlind(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	near := &module{keys: make(map[string]crypto.Signer)}
 	far := &module{keys: near.keys} // the same module, as the blind node reaches it
 	nearConfig, farConfig := clock.node(rows), clock.node(rows)
@@ -197,7 +197,7 @@ func TestCustodyBlind(t *testing.T) {
 		return rec.Kid
 	}
 
-	far.away = true
+	far.isDown = true
 	second := rotate()
 	wantSignedBy(second) // the blind node opened it when it was the next key
 	next := kid(t, rows, keys.ES256, keys.Next)
@@ -210,11 +210,11 @@ func TestCustodyBlind(t *testing.T) {
 
 	third := rotate()
 	wantSignedBy(second) // the key is retired, but it is the newest that the blind node could open
-	far.away = false
+	far.isDown = false
 	check(t, blind.Tend(t.Context()))
 	wantSignedBy(third)
 
-	near.away = true
+	near.isDown = true
 	check(t, node.Retire(t.Context(), third))
 	check(t, blind.Sync(t.Context()))
 	fourth := kid(t, rows, keys.ES256, keys.Current)

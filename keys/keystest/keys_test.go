@@ -208,7 +208,7 @@ func TestOpenTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, want := r.JWKS().ETag, rings[0].JWKS().ETag; got != want {
-			t.Errorf("the ETag of a node's JWKS is %s, want %s as on the first node", got, want)
+			t.Errorf("the ETag of a node's JWKS is %s, want %s, as on the first node", got, want)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func TestOpenWithAnotherMaster(t *testing.T) {
 	other := bytes.Repeat([]byte("k"), 32)
 	_, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: other})
 	if err == nil || !strings.Contains(err.Error(), "master key") {
-		t.Errorf("Open with a different master key: %v, want an error that names it", err)
+		t.Errorf("Open with a different master key: %v, want an error that names the master key", err)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCode(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
 	code, err := r.Code("links of one", "message")
 	check(t, err)
@@ -47,7 +47,7 @@ func TestCode(t *testing.T) {
 // TestCodeOutlivesItsKey shows that a code is valid after its key was retired, but not after the
 // key was revoked.
 func TestCodeOutlivesItsKey(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
 	old, err := r.Code("p", "m")
 	check(t, err)
@@ -59,11 +59,11 @@ func TestCodeOutlivesItsKey(t *testing.T) {
 	fresh, err := r.Code("p", "m")
 	check(t, err)
 	if strings.HasPrefix(fresh, old[:36]) {
-		t.Errorf("Code after a rotation uses the old key")
+		t.Error("Code after a rotation uses the old key")
 	}
 
 	for _, code := range []string{old, fresh} {
-		if !other.VerifyCode("p", "m", code) { // this node has not read the new key yet
+		if !other.VerifyCode("p", "m", code) { // the other node has not read the new key yet
 			t.Errorf("VerifyCode(%q) after a rotation = false, want true", code)
 		}
 	}

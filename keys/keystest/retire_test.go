@@ -18,14 +18,14 @@ type retireWorld struct {
 	t           *testing.T
 	use         keys.Use
 	rows        *store.Store
-	clock       *hand
+	clock       *manualClock
 	node, other *keys.Ring
 	sealers     map[*keys.Ring]*keys.Sealer
 }
 
 func newRetireWorld(t *testing.T, use keys.Use) retireWorld {
 	t.Helper()
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	node, other := open(t, clock.node(rows)), open(t, clock.node(rows))
 	return retireWorld{
 		t:     t,
@@ -125,17 +125,18 @@ func testRetire(t *testing.T, use keys.Use) {
 
 	w.clock.pass(time.Minute)
 	w.retire(oldKid)
-	w.wantToken(false, old, "a token of the retired key, which is revoked,")
-	w.wantToken(true, young, "a token of the current key, which is not revoked,")
+	w.wantToken(false, old, "a token of the retired key after its revocation")
+	w.wantToken(true, young, "a token of the current key after the revocation of the retired key")
 
 	next := kid(t, w.rows, use, keys.Next)
 	w.retire(kid(t, w.rows, use, keys.Current))
-	w.wantToken(false, young, "a token of the current key, which is revoked,")
+	w.wantToken(false, young, "a token of the current key after its revocation")
 	wantCurrent(t, w.rows, use, "after the current key was revoked", next)
 	w.wantToken(true, w.token(), "a token of the key that has become the current one")
 }
 
-// TestRevokedStays shows that a revoked key is replaced, and that its record is never deleted.
+// TestRevokedStays shows that a revoked key is replaced, and that its record is not deleted with
+// those of retired keys.
 func TestRevokedStays(t *testing.T) {
 	for _, use := range []keys.Use{keys.ES256, keys.Seal} {
 		t.Run(string(use), func(t *testing.T) { testRevokedStays(t, use) })
@@ -165,7 +166,7 @@ func testRevokedStays(t *testing.T, use keys.Use) {
 func TestRetireTogether(t *testing.T) { eachStore(t, testRetireTogether) }
 
 func testRetireTogether(t *testing.T, rows *store.Store) {
-	clock := &hand{}
+	clock := &manualClock{}
 	rings := make([]*keys.Ring, 50)
 	for i := range rings {
 		rings[i] = open(t, clock.node(rows))

@@ -16,16 +16,16 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A hand is a clock that stands still unless a test moves it.
-type hand struct{ ahead atomic.Int64 }
+// A manualClock is a clock that stands still unless a test moves it.
+type manualClock struct{ ahead atomic.Int64 }
 
 var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (h *hand) now() time.Time       { return began.Add(time.Duration(h.ahead.Load())) }
-func (h *hand) pass(d time.Duration) { h.ahead.Add(int64(d)) }
+func (h *manualClock) now() time.Time       { return began.Add(time.Duration(h.ahead.Load())) }
+func (h *manualClock) pass(d time.Duration) { h.ahead.Add(int64(d)) }
 
 // node returns the configuration of a node that uses the given store. h is the clock of both.
-func (h *hand) node(s keys.Store) keys.Config {
+func (h *manualClock) node(s keys.Store) keys.Config {
 	return keys.Config{Store: timed{s, h.now}, Master: make([]byte, 32), Now: h.now}
 }
 

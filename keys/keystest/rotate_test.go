@@ -19,7 +19,7 @@ var oneOfEach = map[keys.State]int{keys.Current: 1, keys.Next: 1, keys.Retired: 
 
 // TestTend shows how a key goes through the states next, current and retired, and is deleted.
 func TestTend(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	node, other := open(t, clock.node(rows)), open(t, clock.node(rows))
 	tend := func() {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestTend(t *testing.T) {
 func TestTendTogether(t *testing.T) { eachStore(t, testTendTogether) }
 
 func testTendTogether(t *testing.T, rows *store.Store) {
-	clock := &hand{}
+	clock := &manualClock{}
 	rings := make([]*keys.Ring, 50)
 	for i := range rings {
 		rings[i] = open(t, clock.node(rows))
@@ -119,15 +119,15 @@ func testTendTogether(t *testing.T, rows *store.Store) {
 }
 
 func TestRotate(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	r := open(t, clock.node(rows))
 	clock.pass(time.Hour - time.Second)
 	_, err := r.Rotate(t.Context(), keys.ES256, false)
 	if !errors.Is(err, problem.Conflict) {
-		t.Fatalf("Rotate before the next key is published for long enough: got %v, want a conflict", err)
+		t.Fatalf("Rotate before the next key has been published for long enough: got %v, want a conflict", err)
 	}
 	if !strings.Contains(err.Error(), "was published at") {
-		t.Errorf("Rotate before the next key is published for long enough: got %v, want the reason", err)
+		t.Errorf("Rotate before the next key has been published for long enough: got %v, want the reason", err)
 	}
 
 	clock.pass(time.Second)
@@ -159,7 +159,7 @@ func TestRotate(t *testing.T) {
 // TestClockApart shows that a node whose clock differs from the store's by more than a quarter of
 // the publish time neither rotates nor deletes keys by time.
 func TestClockApart(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	openAhead := func(ahead time.Duration) *keys.Ring {
 		t.Helper()
 		config := clock.node(rows)
@@ -173,7 +173,7 @@ func TestClockApart(t *testing.T) {
 	for _, ahead := range []time.Duration{-16 * time.Minute, 16 * time.Minute, 800 * time.Hour} {
 		err := openAhead(ahead).Tend(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "apart") {
-			t.Errorf("Tend with a clock that is %s ahead: got %v, want an error that says so", ahead, err)
+			t.Errorf("Tend with a clock that is %s ahead: got %v, want an error about this", ahead, err)
 		}
 		wantCurrent(t, rows, keys.ES256, "after Tend with a wrong clock", first)
 	}

@@ -38,7 +38,7 @@ func (c *counted) RingVersion(ctx context.Context) (int64, error) {
 // TestUnknownKid shows that a node accepts tokens whose kid it has not read yet. Unknown kids make
 // it read the ring at most once a second.
 func TestUnknownKid(t *testing.T) {
-	rows, clock := openStore(t), &hand{}
+	rows, clock := openStore(t), &manualClock{}
 	count := &counted{Store: rows}
 	fast, slow := open(t, clock.node(rows)), open(t, clock.node(count))
 	for range 2 { // twice, so that the next key is unknown, too
@@ -97,10 +97,10 @@ func TestUnknownKid(t *testing.T) {
 }
 
 // hanging is a store that does not answer while hangs is set. When the caller's context ends, it
-// moves its clock by a second.
+// advances clock by a second.
 type hanging struct {
 	*store.Store
-	clock *hand
+	clock *manualClock
 	hangs atomic.Bool
 	asked atomic.Int64
 }
@@ -119,7 +119,7 @@ func (h *hanging) RingVersion(ctx context.Context) (int64, error) {
 // TestUnknownKidsWhileStoreHangs shows that if the store hangs, several tokens with unknown kids
 // cause only one read, for which all of them wait.
 func TestUnknownKidsWhileStoreHangs(t *testing.T) {
-	rows := &hanging{Store: openStore(t), clock: &hand{}}
+	rows := &hanging{Store: openStore(t), clock: &manualClock{}}
 	r := open(t, rows.clock.node(rows))
 	foreign, err := openRing(t, openStore(t)).Sign(keys.ES256, "JWT", claims{"alice"})
 	check(t, err)
@@ -155,7 +155,7 @@ func TestStoreAway(t *testing.T) {
 		settle(time.Hour + 500*time.Millisecond)
 		check(t, r.Status().Err)
 		if age := time.Since(r.Status().Synced); age != 500*time.Millisecond {
-			t.Errorf("the ring is %s old, want half a second", age)
+			t.Errorf("the last sync was %s ago, want half a second", age)
 		}
 
 		check(t, rows.Close())
@@ -164,7 +164,7 @@ func TestStoreAway(t *testing.T) {
 			t.Error("Status without a store reports no error")
 		}
 		if age := time.Since(r.Status().Synced); age < 25*time.Hour {
-			t.Errorf("without a store, the ring is %s old, want at least 25 h", age)
+			t.Errorf("without a store, the last sync was %s ago, want at least 25 h", age)
 		}
 
 		signed, err := r.Sign(keys.RS256, "JWT", claims{"alice"})
@@ -189,7 +189,7 @@ func TestStoreAway(t *testing.T) {
 		settle(2 * time.Second)
 		check(t, r.Status().Err)
 		if age := time.Since(r.Status().Synced); age > time.Second {
-			t.Errorf("when the store is back, the ring is %s old, want at most a second", age)
+			t.Errorf("when the store is back, the last sync was %s ago, want at most a second", age)
 		}
 		if since := time.Since(r.Status().Since[keys.Seal]); since > 2*time.Second {
 			t.Errorf("the sealing key is %s old, want a new one", since)
@@ -260,8 +260,8 @@ func (s *interrupted) MasterKeys(ctx context.Context) ([]keys.MasterRecord, erro
 	return records, err
 }
 
-// TestMasterReplacedDuringSync shows that a ring keeps a new master key that it has read, even if it
-// was also reading the ring before the master key was replaced.
+// TestMasterReplacedDuringSync shows that a ring keeps a new master key that it has read, even if a
+// slower read began before the master key was replaced.
 func TestMasterReplacedDuringSync(t *testing.T) {
 	rows := openStore(t)
 	check(t, rows.SealAudit(t.Context()))

@@ -24,7 +24,7 @@ type verifier struct {
 	until time.Time
 }
 
-// verify verifies a token. If its JWKS is too old, it first gets the one of the given node.
+// verify verifies a token. If the cached JWKS is too old, it first gets the JWKS of the given node.
 func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) error {
 	t.Helper()
 	if !time.Now().Before(v.until) {
@@ -67,7 +67,8 @@ func TestRotationUnderLoad(t *testing.T) {
 		}
 
 		verifiers := make([]verifier, 20)
-		// One node rotates keys. It changes, so that one node creates a key and another promotes it.
+		// Only the node with this index rotates keys. The index changes, so that a key may be created
+		// by one node and promoted by another.
 		busy := 0
 		for second := 0; second < 2*60*60; second += 2 {
 			for i, r := range nodes {
@@ -90,18 +91,18 @@ func TestRotationUnderLoad(t *testing.T) {
 			token, err := nodes[maker].Sign(alg, "JWT", claims{"alice"})
 			check(t, err)
 			if _, ok := nodes[opener].VerifyJWS(token, "JWT"); !ok {
-				t.Fatalf("node %d refuses what %d signed", opener, maker)
+				t.Fatalf("node %d refuses a token that node %d signed", opener, maker)
 			}
 			anyVerifier := &verifiers[rand.IntN(len(verifiers))]
 			if err := anyVerifier.verify(t, nodes[rand.IntN(len(nodes))], token); err != nil {
-				t.Fatalf("a verifier refuses what node %d signed: %v", maker, err)
+				t.Fatalf("a verifier refuses a token that node %d signed: %v", maker, err)
 			}
 
 			sealed, err := sealers[maker].Seal(claims{"alice"})
 			check(t, err)
 			var got claims
 			if !sealers[opener].Open(sealed, &got) {
-				t.Fatalf("node %d does not open what %d sealed", opener, maker)
+				t.Fatalf("node %d does not open a token that node %d sealed", opener, maker)
 			}
 		}
 

@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/sdk"
 )
 
-// forms are the files in dist, with the options to build each.
+// forms are the files in dist, with the options for building each of them.
 var forms = map[string]api.BuildOptions{
 	"selvage.js":  {Format: api.FormatIIFE, GlobalName: "Selvage"},
 	"selvage.mjs": {Format: api.FormatESModule},

@@ -66,7 +66,7 @@ func TestBudget(t *testing.T) {
 		}
 		if bytes.Contains(body, []byte("require(")) || bytes.Contains(body, []byte("from\"")) ||
 			strings.Contains(string(body), "import(") {
-			t.Errorf("dist/%s imports something", name)
+			t.Errorf("dist/%s imports a module", name)
 		}
 	}
 }
