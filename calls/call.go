@@ -154,7 +154,7 @@ const saveTimeout = 5 * time.Second
 // end could not be written.
 var errEndsWait = errors.New("other ends wait to be written")
 
-// save writes the record, after the changes that could not be written yet. If the end of another call
+// save first writes the changes that could not be written yet, and then the record. If the end of another call
 // could not be written, the database probably does not answer. The end of this call then waits, too.
 // Otherwise, each member of a room would delay the end of the next one by saveTimeout.
 func (k *call) save() error {
@@ -173,8 +173,8 @@ func (k *call) save() error {
 // end ends the call for all legs.
 func (k *call) end(c Cause) { endBy(k, nil, c) }
 
-// endBy ends the call for all legs. hungUp is the leg of the client that hung up, which is not
-// notified. It is nil if no client hung up.
+// endBy ends the call for all legs. hungUp is the leg of the client that hung up, or nil. This
+// client is not notified.
 func endBy(k *call, hungUp *leg, c Cause) {
 	if k.state == Completed {
 		return

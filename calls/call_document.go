@@ -155,8 +155,8 @@ type ReportedRecording struct {
 	Duration float64 `json:"duration"` // seconds
 }
 
-// RecordingEvent returns the webhook event for a recording of the call that was completed at the
-// given time.
+// RecordingEvent returns the webhook event for a recording of the call. The recording was completed
+// at the given time.
 func (r Record) RecordingEvent(sid string, length time.Duration, at time.Time) (fabric.Event, error) {
 	return fabric.NewEvent(fabric.CallRecordingCompleted, r.ProjectID, r.ID, at,
 		RecordingReport{r.webhookDocument(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})

@@ -24,7 +24,7 @@ const (
 
 // A Record is a call's row in the database.
 type Record struct {
-	Key       string // sorts by Created
+	Key       string // keys are in the order of Created
 	ID        string // the id of the leg that dialed, which its client chose
 	ProjectID string
 	From, To  Party
@@ -143,7 +143,7 @@ type Store interface {
 	// nothing and returns ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
 	// EndCall is like SaveCall, for the end of a call. It reports whether it has written the end. It
-	// has not if the call had already ended.
+	// has not written the end if the call had already ended.
 	EndCall(ctx context.Context, r Record) (written bool, err error)
 	// SaveOutbound is like SaveCall, for a call that starts to use a gateway. If the call already
 	// has a record, SaveOutbound writes only the gateway, the payer, the lines and OutboundFrom. In

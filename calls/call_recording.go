@@ -115,8 +115,8 @@ func (k *call) tellRecorded() {
 	}
 }
 
-// saveRecorded stores in the call's record whether the call is being recorded, and its first
-// recording.
+// saveRecorded stores in the call's record whether the call is being recorded, and the Sid of the
+// call's first recording.
 func (k *call) saveRecorded(listening bool) error {
 	before := k.record
 	k.record.Recorded = listening

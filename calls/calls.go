@@ -342,10 +342,10 @@ func (c *Calls) Drain(ctx context.Context) {
 	}
 }
 
-// Shutdown refuses new calls and ends those that are still running, with [NodeLost]. If some ends could
-// not be written, it waits until Run has written them. It gives up when ctx is done, or when no end was
-// written for saveTimeout. It waits for at most half of the time that is left until the deadline of ctx, so
-// that recordings can still be finished.
+// Shutdown refuses new calls and ends those that are still running, with the cause [NodeLost]. If some
+// ends could not be written, it waits until Run has written them. It gives up when ctx is done, or when
+// no end was written for saveTimeout. It waits for at most half of the time that is left until the
+// deadline of ctx, so that recordings can still be finished.
 func (c *Calls) Shutdown(ctx context.Context) {
 	c.mu.Lock()
 	c.draining = true
@@ -360,13 +360,12 @@ func (c *Calls) Shutdown(ctx context.Context) {
 			return Reply{}, nil
 		})
 	}
-	patience := ctx
 	if deadline, ok := ctx.Deadline(); ok {
-		half, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 		defer cancel()
-		patience = half
 	}
-	awaitEnds(patience, c)
+	awaitEnds(ctx, c)
 }
 
 // awaitEnds waits until no end waits to be written, ctx is done, or no end was written for saveTimeout.

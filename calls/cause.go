@@ -1,7 +1,7 @@
 package calls
 
 // A Cause is the reason for the end of a call or a leg. SDKs recognize it by Text. Code is its
-// number (ITU-T Q.850, or FreeSWITCH's own above 127).
+// number (ITU-T Q.850, or FreeSWITCH's own numbers above 127).
 type Cause struct {
 	Text string
 	Code int

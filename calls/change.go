@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxLate is the number of changes that could not be written yet at which a call can no longer move or
-// be transferred.
+// maxLate is the maximum number of changes of a call that wait to be written. A call with this many
+// can no longer move or be transferred.
 const maxLate = 10
 
 // A change is a change of a running call that is written once: its answer, a transfer or a move.
@@ -24,36 +24,37 @@ type change struct {
 	isIn func(stored Record) bool
 }
 
-// recordNow returns the record to write, given the present record of the call. Its gateway and its
-// recordings are the present ones, because they are also written apart from changes.
-func (c change) recordNow(present Record) Record {
+// recordNow returns the record to write. current is the current record of the call. The gateway and
+// the recordings are taken from it, because they are also written independently of changes.
+func (c change) recordNow(current Record) Record {
 	r := c.record
-	r.Gateway = present.Gateway
-	r.Payer = present.Payer
-	r.Lines = present.Lines
-	r.OutboundFrom = present.OutboundFrom
-	r.Recorded = present.Recorded
-	r.RecordingSid = present.RecordingSid
+	r.Gateway = current.Gateway
+	r.Payer = current.Payer
+	r.Lines = current.Lines
+	r.OutboundFrom = current.OutboundFrom
+	r.Recorded = current.Recorded
+	r.RecordingSid = current.RecordingSid
 	return r
 }
 
-// changes are the changes of a call that could not be written yet, in their order. Only the first one
-// has been tried. It may be stored, because the response of the database may have been lost.
+// changes are the changes of a call that could not be written yet, in order. Only the first one has
+// been tried. It may be stored, because the response of the database may have been lost.
 type changes []change
 
 // write writes all changes, and removes those that are stored. It returns how many it wrote. stored is
-// the present row, and present is the present record.
-func (s *changes) write(ctx context.Context, stored, present Record) (written int, err error) {
-	isUnknown := true
+// the current row, and current is the current record.
+func (s *changes) write(ctx context.Context, stored, current Record) (written int, err error) {
+	wasTried := true
 	for len(*s) > 0 {
 		first := (*s)[0]
-		if !isUnknown || !first.isIn(stored) {
-			if err := first.write(ctx, first.recordNow(present)); err != nil {
+		isStored := wasTried && first.isIn(stored)
+		if !isStored {
+			if err := first.write(ctx, first.recordNow(current)); err != nil {
 				return written, err
 			}
 			written++
 		}
-		isUnknown = false
+		wasTried = false
 		*s = (*s)[1:]
 	}
 	return written, nil
@@ -138,8 +139,8 @@ func (k writer) writeLate() error {
 	})
 }
 
-// slowPause is how long mailboxes do not try again to write changes after an attempt has timed out
-// before it wrote a change. The database may still answer queries.
+// slowPause is how long mailboxes pause before they try again to write changes, after an attempt has
+// timed out without writing a change. The database may still answer queries.
 const slowPause = time.Minute
 
 // errSlow is the error for a change that is not written, because the database was too slow recently.
@@ -150,7 +151,7 @@ var errSlow = errors.New("the database was too slow to write an earlier change")
 // use.
 type slowness struct {
 	mu    sync.Mutex
-	until time.Time // changes are not written before
+	until time.Time // no changes are written before this time
 }
 
 // try is like attempt. If an attempt has timed out less than slowPause ago and wrote no change, try returns
@@ -193,21 +194,21 @@ func (s *slowness) isRecent() bool {
 	return time.Now().Before(s.until)
 }
 
-// note notes that an attempt has just timed out before it wrote a change.
+// note records that an attempt has just timed out without writing a change.
 func (s *slowness) note() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.until = time.Now().Add(slowPause)
 }
 
-// endLater makes Run write the end of the call, because it could not be written yet.
+// endLater makes Run write the end of the call, which could not be written yet.
 func (k writer) endLater() {
 	before := k.late
 	k.late = nil
 	k.calls.ends.add(callEnd{k.record, &before})
 }
 
-// answer returns the change that the call was answered.
+// answer returns the change that stores the answer to the call.
 func (k writer) answer() change {
 	return change{
 		record: k.record,

@@ -154,8 +154,8 @@ func TestRecordedWhileSlow(t *testing.T) {
 	})
 }
 
-// TestSlowChanges shows that a database is not too slow for other calls if it writes some changes of a call
-// in time, but not all.
+// TestSlowChanges shows that a database does not count as too slow for other calls if it writes some
+// changes of a call in time, but not all.
 func TestSlowChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{Node: "node", Store: &hangingStore{}, Log: slog.New(slog.DiscardHandler)})

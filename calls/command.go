@@ -2,7 +2,7 @@ package calls
 
 import "github.com/selvage/selvage/fabric"
 
-// A Client is the holder of a token, connected by a socket. It sends commands.
+// A Client sends commands. It holds a token and is connected through a socket.
 type Client struct {
 	Token  fabric.Token
 	Socket Socket
@@ -79,9 +79,8 @@ const (
 	// End ends the call for all members. In a room, only moderators may use it.
 	End Op = "end"
 
-	// Subscribe does nothing except for what all commands do: the client's socket receives the
-	// leg's events from now on. SDKs send it when the invitation has reached them over a different
-	// channel.
+	// Subscribe does only what every command does: from then on, the client's socket receives the
+	// leg's events. SDKs send it when the invitation has reached them over a different channel.
 	Subscribe Op = "subscribe"
 )
 
@@ -124,10 +123,10 @@ const (
 	// LowerHand undoes RaiseHand.
 	LowerHand Op = "lower_hand"
 
-	// SetMicrophone sets how loud the others hear the member to Volume. It works only in rooms.
+	// SetMicrophone makes the others hear the member at the volume Volume. It works only in rooms.
 	SetMicrophone Op = "set_microphone"
 
-	// SetSpeaker sets how loud the member hears the others to Volume. It works only in rooms.
+	// SetSpeaker makes the member hear the others at the volume Volume. It works only in rooms.
 	SetSpeaker Op = "set_speaker"
 
 	// Remove ends the leg of the member. It works only in rooms, and only for moderators.

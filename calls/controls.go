@@ -62,7 +62,7 @@ func (l *leg) applyControls() {
 }
 
 // keepControls writes the controls of both sides into the record without making clients wait. If they
-// cannot be written, it tries again until the call has ended. However fast controls change, one goroutine
+// cannot be written, keepControls tries again until the call has ended. However fast controls change, one goroutine
 // writes, and at most one other goroutine waits.
 func (k *call) keepControls() {
 	if k.controlsChanged {
@@ -73,8 +73,9 @@ func (k *call) keepControls() {
 	go k.recordings.retryUntil(hasEnded, k.saveControls)
 }
 
-// saveControls writes the present controls of both sides into the record. It logs the first error until
-// it succeeds again. It returns nil if there is no reason to try again.
+// saveControls writes the present controls of both sides into the record. After it has
+// logged an error, it logs no other errors until it succeeds again. It returns nil if there is no reason
+// to try again.
 func (k *call) saveControls() error {
 	k.controlsSaving.Lock()
 	defer k.controlsSaving.Unlock()

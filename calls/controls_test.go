@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 )
 
-// A failingControls is a store that fails to write the controls of calls a few times. Then it reports
-// what it writes.
+// A failingControls is a store that fails to write the controls of calls a few times. After that, it
+// sends what it writes to the channel written.
 type failingControls struct {
 	Store
 	failures int
@@ -31,8 +31,8 @@ func (s *failingControls) FindCall(context.Context, string, string) (Record, err
 	return Record{Node: "node"}, nil
 }
 
-// TestControlsFailing shows that the controls of a call that rings are written once the database works
-// again, that later changes are written, too, and that only the first error is logged.
+// TestControlsFailing shows that the controls of a ringing call are written once the database works
+// again, that later changes are also written, and that only the first error is logged.
 func TestControlsFailing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := &failingControls{failures: 3, written: make(chan Controls)}
@@ -48,7 +48,7 @@ func TestControlsFailing(t *testing.T) {
 				k.keepControls()
 			})
 			if got := <-rows.written&OnHold != 0; got != held {
-				t.Errorf("the caller is on hold: %v was written, want %v", got, held)
+				t.Errorf("the stored caller is on hold: %v, want %v", got, held)
 			}
 		}
 

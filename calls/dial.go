@@ -183,8 +183,8 @@ func (k *call) limitLength() {
 }
 
 // timeLeft returns how long the call may continue, but at least a second. Calls through a gateway
-// have an additional limit. It begins when the call is answered or, if a transfer makes the call
-// use the gateway, at the transfer.
+// have an additional limit, which counts from the answer. If only a transfer makes the call use the
+// gateway, the limit counts from the transfer.
 func (k *call) timeLeft() time.Duration {
 	left := k.calls.limits.Most - time.Since(k.record.Created)
 	if k.record.Gateway != "" && !k.record.Answered.IsZero() {
@@ -250,8 +250,8 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	return nil
 }
 
-// openMedia answers the offer of a leg's client. In a room or a script, the mixer or the script
-// answers.
+// openMedia answers the offer of a leg's client. In a room, the mixer answers. In a script, the
+// script answers.
 func (k *call) openMedia(l *leg, offer string, t Terms) (Media, string, error) {
 	if k.inRoom != nil {
 		return k.inRoom.mixer.Answer(watcher{l}, offer, t)

@@ -30,7 +30,7 @@ type Engine interface {
 // SRTP holds the rules for the encryption of a phone's media (RFC 3711). Descriptions contain the
 // keys (RFC 4568).
 type SRTP struct {
-	Required bool   `json:"r,omitempty"` // RTP is refused
+	Required bool   `json:"r,omitempty"` // media without encryption is refused
 	Suites   string `json:"s,omitempty"` // the permitted suites, the best first; "" permits all
 }
 
@@ -113,8 +113,8 @@ type Mixer interface {
 // A Media is the media of one leg. Its methods are safe for concurrent use; after Close
 // they do nothing.
 type Media interface {
-	// MoveTo changes the address of a gateway, which replaces Phone in its Terms. A gateway may answer
-	// at a different address than the one that was called first. MoveTo must be called before Accept.
+	// MoveTo replaces Phone in the Terms of a gateway, because a gateway may answer from a different
+	// address than the one that was called first. MoveTo must be called before Accept.
 	MoveTo(phone netip.Addr)
 
 	// Accept takes the client's answer to the engine's offer.
@@ -149,7 +149,7 @@ type Media interface {
 	// Record copies the client's packets to t from now on. A nil t stops the copying.
 	Record(t Tap)
 
-	// Kinds returns the kinds of media that the client has a section for.
+	// Kinds returns the kinds of media for which the client has a section.
 	Kinds() []Kind
 
 	// Quality returns the measurements so far.
@@ -219,7 +219,7 @@ type Packet struct {
 
 // Quality holds measurements of the media that a client sends and receives.
 type Quality struct {
-	Received, Lost uint64        // packets that arrived from the client, and lost packets
+	Received, Lost uint64        // packets from the client that arrived, and that were lost
 	Sent           uint64        // packets to the client
 	Jitter         time.Duration // jitter of the client's audio (RFC 3550, section 6.4.1)
 	RoundTrip      time.Duration // round-trip time, according to the client's reports; 0 if unknown

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A Socket identifies the connection through which a client receives events, and its node. If the
-// client is a phone, Phone is its address. Unless Claimed is set, the phone has proved that it
-// receives packets there; see Terms.
+// A Socket identifies the connection through which a client receives events, and the node with the
+// connection. If the client is a phone, Phone is its address. Unless Claimed is set, the phone has
+// proved that it receives packets there; see Terms.
 type Socket struct {
 	Node  string     `json:"n"`
 	ID    string     `json:"id"`
@@ -76,11 +76,13 @@ type Party struct {
 	Address      string // /<context>/<name>, or a phone number; "" for guests
 	AddressID    string
 	SubscriberID string // "" for guests, and if the address does not belong to a subscriber
-	RoomID       string `json:",omitempty"` // id of the conference room there; not stored
-	GatewayID    string `json:",omitempty"` // id of the SIP gateway there; not stored
-	EndpointID   string `json:",omitempty"` // id of the SIP endpoint there; not stored
-	GroupID      string `json:",omitempty"` // id of the ring group there; not stored
-	ScriptID     string `json:",omitempty"` // id of the script there; not stored
+
+	// The id of what the address belongs to, if it is not a subscriber. These fields are not stored.
+	RoomID     string `json:",omitempty"` // a conference room
+	GatewayID  string `json:",omitempty"` // a SIP gateway
+	EndpointID string `json:",omitempty"` // a SIP endpoint
+	GroupID    string `json:",omitempty"` // a ring group
+	ScriptID   string `json:",omitempty"` // a script
 }
 
 // Anonymous is the address of a caller who hides from the called party, or whose number is unknown. The

@@ -110,7 +110,7 @@ func (l *leg) answer(sdp string) error {
 	}
 
 	k.record.CalleeLeg = l.id
-	ringer{k}.takenBy(l)
+	ringer{k}.noteAnswer(l)
 	k.caller().awaitMedia()
 	k.setState(InCall)
 
@@ -185,8 +185,8 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 	return answer, nil
 }
 
-// clientHungUp ends the call because the leg's client hung up. If the leg is a screen or device, it
-// ends only the leg. If a callee rejects the call, all devices of that callee stop ringing, but
+// clientHungUp ends the call because the leg's client hung up. If the leg is a screen or device,
+// only the leg ends. If a callee rejects the call, all devices of that callee stop ringing, but
 // other callees continue to ring.
 func (l *leg) clientHungUp(c Cause) {
 	switch {
@@ -210,7 +210,7 @@ func (l *leg) hold(held bool) {
 	l.call.keepControls()
 }
 
-// maxDigits is the maximum number of digits in one command, and of keys that wait to be handled.
+// maxDigits is the maximum number of digits in one command, and of pressed keys that wait to be handled.
 const maxDigits = 64
 
 // sendDigits sends digits to the other side, or to the script that controls the call.

@@ -28,7 +28,7 @@ func TestFault(t *testing.T) {
 		t.Errorf("%d legs are left, want 1", stats.Legs)
 	}
 	if c.calls[other.key()] != other {
-		t.Error("the other call is gone, want it to be left")
+		t.Error("the other call is gone, want it to remain")
 	}
 	if left := faulty.inRoom.members; !slices.Equal(left, []*call{other}) {
 		t.Errorf("the members of the room are %v, want only the other call", left)

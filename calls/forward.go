@@ -80,7 +80,7 @@ type recipient struct {
 // maxRecipients is the maximum number of recipients of a broadcast.
 const maxRecipients = 200
 
-// A socketMove says that a client has a new socket.
+// A socketMove reports that a client has a new socket.
 type socketMove struct {
 	From Socket
 	To   Client

@@ -19,13 +19,13 @@ type leg struct {
 	call    *call
 	id      string
 	holder  string    // the holder of its client's token; see Client.holder
-	inbound bool      // the client was rung
-	offer   string    // the description in the invitation; "" unless the client was rung
+	inbound bool      // the client was called
+	offer   string    // the description in the invitation; "" unless the client was called
 	counted []account // the accounts that the leg counts against
 	callers []account // the caller's accounts, which count this leg while it rings
 
 	// Used outside of the mailbox, too.
-	at      atomic.Value // the client's present Socket, which the mailbox may not know yet; see rebind
+	at      atomic.Value // the client's current Socket, which the mailbox may not know yet; see rebind
 	pressed atomic.Int32 // keys that Pressed has posted to the mailbox, and that have not been handled
 
 	member Member

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestPressedIsBounded shows that the keys of a client do not fill the mailbox while it is busy, and
+// TestPressedIsBounded shows that the keys of a client do not fill the mailbox while the mailbox is busy, and
 // that later keys are handled again.
 func TestPressedIsBounded(t *testing.T) {
 	k := newBareCall(New(Config{}), "1")
@@ -103,7 +103,7 @@ func (silentMedia) Link(Kind, Media)    {}
 func (silentMedia) Quality() Quality    { return Quality{} }
 func (silentMedia) Close()              {}
 
-// TestLateAnswer shows that a call whose caller is a phone continues if it is answered late. The phone
+// TestLateAnswer shows that a call whose caller is a phone continues if the call is answered late. The phone
 // sends no media before the answer.
 func TestLateAnswer(t *testing.T) {
 	k := newBareCall(New(Config{Clients: deafClients{}, Store: discardingStore{}}), "1")

@@ -35,7 +35,7 @@ type GatewayLimits struct {
 const (
 	comeBack     = 60 * time.Second // without a socket, for example while a laptop sleeps
 	goneAfter    = 15 * time.Second // without a socket and without media
-	attachWithin = 30 * time.Second // without a socket, since another node took the call over
+	attachWithin = 30 * time.Second // without a socket, after another node has taken over the call
 	noMedia      = 30 * time.Second // without media, in an answered call
 )
 

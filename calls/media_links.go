@@ -148,6 +148,6 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	s.join()
 	s.tellState(InCall)
 	m := s.member
-	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // startScreenShare of the stock SDK needs it
+	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // startScreenShare of the stock SDK waits for it
 	return nil
 }

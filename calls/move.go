@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An answered call between two parties can move into a conference room, with both sides, and back
-// out. The call keeps its ids, its record, its recordings and its media.
+// An answered call between two parties can move into a conference room, with both sides, and out
+// again. The call keeps its ids, its record, its recordings and its media.
 //
 // In the room, the call uses the room's mailbox. Functions that were posted to the call's own
 // mailbox earlier are posted to the room's mailbox when their turn comes; see call.post.
@@ -241,7 +241,7 @@ func (r *room) endIfEmpty() {
 	}
 }
 
-// take makes a call a member of the room, with all sides. A script loses control of the call. If
+// take adds a call, with all its sides, to the members of the room. A script loses control of the call. If
 // the room refuses the call, nothing changes. by is as in enterRoom.
 func (r *room) take(ctx context.Context, k *call, settings roomSettings, by string) error {
 	r.settings = settings

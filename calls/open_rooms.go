@@ -35,9 +35,9 @@ func (o *openRooms) count() int {
 	return len(o.rooms)
 }
 
-// open returns the room at an address. If no node has the room, or the node that has it is lost,
-// this node opens the room or takes it over. If another node has it, r is nil, and node is the name
-// of that node. If anywhere is false, and the room is not open on this node, open returns
+// open returns the room at an address. If no node has the room, or the node that has the room is
+// lost, this node opens the room or takes it over. If another node has the room, r is nil, and node is
+// the name of that node. If anywhere is false, and the room is not open on this node, open returns
 // errNotHere.
 func (o *openRooms) open(ctx context.Context, projectID string, to Party, settings roomSettings, anywhere bool) (
 	r *room, node string, err error,
@@ -132,8 +132,8 @@ func (o *openRooms) forget(r *room) {
 	}
 }
 
-// endUnwritten writes the end of a session of this node that is not open here. Its end could not be
-// written, or it is an orphan.
+// endUnwritten writes the end of a session of this node that is not open here. The end of
+// the session could not be written before, or the session is an orphan.
 func (o *openRooms) endUnwritten(ctx context.Context, s RoomSession) error {
 	end, ok := o.ends.find(func(end RoomSession) bool { return end.ID == s.ID })
 	if !ok {

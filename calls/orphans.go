@@ -37,8 +37,8 @@ func (d *doubt) exists() bool { return time.Now().Unix() < d.until.Load() }
 // orphans finds and ends orphans, and the calls of dead nodes.
 type orphans struct{ *Calls }
 
-// has reports whether a call that has not ended, according to the database, is an orphan. The caller
-// holds c.taking. Without it, has also returns true for a call that is being taken over.
+// has reports whether a call that has not ended, according to the database, is an orphan. Unless the
+// caller holds c.taking, has may also return true for a call that is being taken over.
 func (c orphans) has(r Record) bool {
 	if r.Node != c.node || c.find(r.ProjectID, r.ID) != nil {
 		return false

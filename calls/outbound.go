@@ -34,13 +34,13 @@ func (l OutboundLimits) orDefaults() OutboundLimits {
 	return l
 }
 
-// orDefault returns standard if limit is 0, and most if limit is negative.
-func orDefault[T int | time.Duration](limit, standard, most T) T {
+// orDefault returns standard if limit is 0, and maximum if limit is negative.
+func orDefault[T int | time.Duration](limit, standard, maximum T) T {
 	switch {
 	case limit == 0:
 		return standard
 	case limit < 0:
-		return most
+		return maximum
 	}
 	return limit
 }
@@ -54,7 +54,7 @@ type Usage struct {
 	Daily, ProjectDaily     time.Duration
 }
 
-// The reasons for which a permitted call through a gateway is refused.
+// The reasons why a permitted call through a gateway is refused.
 const (
 	reasonCallerBusy  = "too_many_calls_of_caller"
 	reasonProjectBusy = "too_many_calls_of_project"
@@ -68,10 +68,10 @@ const (
 )
 
 // check returns the cap that would be exceeded if a call used the given number of additional lines
-// of a gateway. If no cap would be exceeded, it returns "". most is the gateway's MaxCalls.
-func (l OutboundLimits) check(u Usage, lines, most int) string {
+// of a gateway, which permits at most maxCalls lines. If no cap would be exceeded, it returns "".
+func (l OutboundLimits) check(u Usage, lines, maxCalls int) string {
 	switch {
-	case u.GatewayRunning+lines > most:
+	case u.GatewayRunning+lines > maxCalls:
 		return reasonGatewayBusy
 	case u.Running+lines > l.Running, u.Hourly+lines > l.Hourly:
 		return reasonCallerBusy

@@ -64,7 +64,7 @@ func TestCaps(t *testing.T) {
 }
 
 // TestCapsWithoutStore shows that the caps on minutes hold while the usage cannot be read. Two calls
-// of the caller are running, so 40 minutes last for 20.
+// of the caller are running, so the 40 minutes that are left are used up after 20 minutes.
 func TestCapsWithoutStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newBareCall(New(Config{}), "1")

@@ -188,8 +188,8 @@ func (p *peers) isSilent(ctx context.Context, node string, silent map[string]tim
 	return true
 }
 
-// isGone reports whether a node shows no sign of life and does not answer. A node that runs has no entry
-// for a while after an outage of the session store. Takeovers do not rely on the answer, because the node
+// isGone reports whether a node shows no sign of life and does not answer. A running node may have no
+// entry for a while after an outage of the session store. Takeovers do not use isGone, because the node
 // may start again within lostFor.
 func (p *peers) isGone(ctx context.Context, node string) (bool, error) {
 	alive, err := p.isAlive(ctx, node)

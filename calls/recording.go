@@ -42,13 +42,13 @@ type recorded interface {
 	// canBeRecorded reports whether the call or room was answered and has not ended. It may also
 	// return false if another node has taken the call over.
 	canBeRecorded() bool
-	// setTaps makes the media of the call or room pass their packets to all current recordings.
+	// setTaps makes the media of the call or room pass its packets to all current recordings.
 	setTaps()
 	// people returns the legs whose clients are notified when recording starts or stops.
 	people() []*leg
 	// tellRecorded informs the clients whether the call or room is being recorded.
 	tellRecorded()
-	// saveRecorded writes whether the call or room is being recorded. listening reports whether any
+	// saveRecorded writes whether the call or room is being recorded. listening is true if any
 	// recording is not paused.
 	saveRecorded(listening bool) error
 }
@@ -172,7 +172,7 @@ func (r *recordings) apply(ctx context.Context) (unstored []string, err error) {
 }
 
 // set replaces the recordings. If recording has started or stopped, it notifies the members.
-// listening reports whether any recording is not paused.
+// listening is true if any recording is not paused.
 func (r *recordings) set(running map[string]Recording, listening bool) error {
 	for sid, rec := range r.bySid {
 		if running[sid] == nil {

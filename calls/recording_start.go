@@ -38,7 +38,7 @@ func (r *recordings) start(replaced int, c RecordedCall) {
 	}
 
 	_, err := r.of.do(context.Background(), func() (Reply, error) {
-		if r.bySid[rec.Sid()] == nil { // it was ended before change found it
+		if r.bySid[rec.Sid()] == nil { // the recording was ended before change found it
 			rec.Stop()
 		}
 		return Reply{}, nil
@@ -59,10 +59,10 @@ func (r *recordings) hasParties(replaced int) (has bool) {
 }
 
 // resume ends the recordings that a lost node was making. If there were any, or if expected is set,
-// it begins a new recording. expected reports whether the call or room was being recorded,
-// according to the database. A restarted server may have ended this recording before the clients
-// came back. The lost node finishes the ended recordings when it runs again. After an error, resume
-// tries again until the call or room has ended.
+// it begins a new recording. expected is true if the call or room was being recorded, according to
+// the database. A restarted server may have ended this recording before the clients came back. The
+// lost node finishes the ended recordings when it runs again. After an error, resume tries again
+// until the call or room has ended.
 func (r *recordings) resume(expected bool, c RecordedCall) {
 	r.starting.Lock()
 	err := r.retry(func() error {

@@ -51,8 +51,8 @@ func (r *remoteLegs) find(leg, project string) remoteLeg {
 	return r.legs[legKey{project, leg}]
 }
 
-// update replaces the entry for a holder's leg, unless the entry has changed. The leg may have been
-// forgotten, or its client may have reconnected.
+// update replaces the entry for a holder's leg, unless the entry is no longer before: the leg may have
+// been forgotten, or its client may have reconnected.
 func (r *remoteLegs) update(leg string, before, a remoteLeg) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -206,8 +206,8 @@ func (c *Calls) closedHere(s Socket) {
 
 // loseNodes treats sockets on dead nodes as closed. It also notifies this node's clients that their
 // calls on dead nodes have ended. If another node has taken a call over, its clients may still attach.
-// loseNodes notifies them only after the call has ended on that node. If loseNodes cannot find out, it
-// returns an error, and its next call tries again.
+// loseNodes notifies them only after the call has ended on that node. If loseNodes cannot find out which
+// node has a call, it returns an error, and the next loseNodes tries again.
 func (c *Calls) loseNodes(ctx context.Context, dead map[string]bool) error {
 	for _, l := range c.allLegs() {
 		if s := l.at.Load().(Socket); dead[s.Node] {

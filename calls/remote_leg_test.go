@@ -49,16 +49,16 @@ func (reconnectedStore) ListCalls(context.Context, string, Filter, page.Query) (
 	return page.Page[Record]{}, nil
 }
 
-// sentNodes are nodes that note to which of them a message was sent.
+// sentNodes records to which nodes a message was sent.
 type sentNodes map[string]bool
 
 func (n sentNodes) Send(node, _ string, _ any)                                               { n[node] = true }
 func (sentNodes) Ask(context.Context, string, string, any, any) error                        { return nil }
 func (sentNodes) Handle(string, func(context.Context, string, json.RawMessage) (any, error)) {}
 
-// TestMoved shows that a client that reconnects is reported to all nodes with calls, even if its node
-// knows one of them, because an event has arrived since the old socket was closed. If the database is
-// unavailable, the client is reported to all nodes that its node has heard from.
+// TestMoved shows that a client that reconnects is reported to all nodes with calls, even if an event
+// has already told its node about one of them. If the database is unavailable, the client is reported
+// to all nodes that its node has heard from.
 func TestMoved(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
@@ -147,8 +147,8 @@ type hungUpClients map[string]bool
 
 func (c hungUpClients) Tell(_ Socket, e Event) { c[e.Leg] = e.Kind == HungUp }
 
-// TestLoseNodes shows that a client whose call was taken over from a dead node may still attach to it,
-// even while the database is unavailable. It is notified once the call has ended.
+// TestLoseNodes shows that a client is not told that its call has ended if another node has taken the
+// call over from a dead node, or if the database is unavailable. It is notified once the call has ended.
 func TestLoseNodes(t *testing.T) {
 	told := hungUpClients{}
 	c := New(Config{Clients: told, Store: movedStore{leg: "1", node: "alive"}})
@@ -156,7 +156,7 @@ func TestLoseNodes(t *testing.T) {
 	for _, leg := range []string{"1", "2"} {
 		c.remote.add(leg, remoteLeg{node: "dead", holder: "alice", project: "p"})
 	}
-	away := errors.New("the database is unavailable")
+	errUnavailable := errors.New("the database is unavailable")
 	loseNodes := func(want error) {
 		t.Helper()
 		if err := c.loseNodes(t.Context(), dead); !errors.Is(err, want) {
@@ -171,8 +171,8 @@ func TestLoseNodes(t *testing.T) {
 		t.Error("the client was not notified that its call on a dead node has ended")
 	}
 
-	c.store = movedStore{err: away}
-	loseNodes(away)
+	c.store = movedStore{err: errUnavailable}
+	loseNodes(errUnavailable)
 	c.store = movedStore{}
 	if err := c.loseNodes(t.Context(), dead); err != nil {
 		t.Errorf("loseNodes = %v", err)

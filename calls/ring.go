@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// lookUp limits how long a call waits for the list of online sockets, and a script for the party to
-// connect.
+// lookUp limits how long a call waits for the list of online sockets. It also limits how long a
+// script waits while the party to connect is looked up.
 const lookUp = 5 * time.Second
 
 // maxDevices is the maximum number of a subscriber's sockets that ring, and also of the
@@ -137,7 +137,7 @@ func (k ringer) ringSocket(s Socket, to Party) {
 }
 
 // admit returns the targets of a route that may ring. If the call would exceed a cap, or its record
-// cannot be written, admit leaves out the targets behind the gateway and sets cause.
+// cannot be written, admit leaves out the targets behind the gateway, and returns the cause.
 func (k ringer) admit(r *route) (targets []target, cause Cause) {
 	if r.gateway == nil || k.admitted == r {
 		return r.targets, Cause{}
@@ -214,9 +214,9 @@ func (k ringer) giveUp() {
 	k.forwardOrEnd(NoAnswer)
 }
 
-// takenBy notes in the record which party answered the call. For a call through a gateway, it also
+// noteAnswer notes in the record which party answered the call. For a call through a gateway, it also
 // starts the limits on the call's length and minutes.
-func (k ringer) takenBy(l *leg) {
+func (k ringer) noteAnswer(l *leg) {
 	k.record.To = l.party
 	k.record.Refusal = ""
 	if !l.party.isOutside() {

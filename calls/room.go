@@ -97,10 +97,10 @@ const dialPause = 100 * time.Millisecond
 
 // pause waits for a duration. If ctx is done first, it returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
-	over := time.NewTimer(d)
-	defer over.Stop()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-over.C:
+	case <-timer.C:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -161,7 +161,7 @@ func (r *room) join(k *call) {
 
 // greet updates the room after a call has become a member. With the first member, it starts the
 // recording of the session if the room's settings require one. It also counts the members. If
-// others are there and the settings require it, it plays the chime.
+// there are other members and the settings require it, it plays the chime.
 func (r *room) greet() {
 	if r.session.Most == 0 && r.settings.Record {
 		r.recordFromStart()
@@ -179,7 +179,7 @@ func (r *room) leave(k *call) {
 	r.forget(k)
 	switch {
 	case len(r.members) == before:
-		return // it never joined
+		return // the call never joined
 	case len(r.members) == 0:
 		r.end(k.record.Cause)
 		return

@@ -12,7 +12,7 @@ import (
 // members are the calls whose Record.RoomSession is its ID. Each joined when it was answered, or
 // when it was moved there.
 type RoomSession struct {
-	ID        string // sorts by Started
+	ID        string // IDs are in the order of Started
 	ProjectID string
 	RoomID    string // the id of the conference room
 	Address   string // /<context>/<name>

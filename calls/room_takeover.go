@@ -13,7 +13,7 @@ import (
 // clients then attach to this node, whichever node they reach. Members that do not come back leave
 // the session one by one.
 
-// takeOver makes this node carry a room session whose node is lost, or an orphan. Otherwise it does
+// takeOver makes this node carry a room session that is an orphan or whose node is lost. Otherwise, it does
 // nothing, for example because the session has ended, or another node has taken it over.
 func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 	o.opening.Lock()

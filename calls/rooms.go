@@ -16,7 +16,7 @@ type Rooms struct {
 	calls Store
 }
 
-// NewRooms returns Rooms with the sessions in one store and their members in another.
+// NewRooms returns a Rooms that reads sessions from one store and their members from another.
 func NewRooms(sessions RoomStore, calls Store) *Rooms { return &Rooms{sessions, calls} }
 
 // Find returns a room session of a project.

@@ -140,8 +140,8 @@ func (p *planner) choosePhones(ctx context.Context, r *route) error {
 	return nil
 }
 
-// planRoute is like plan, but the phones of each target are still all that have registered. before holds
-// the keys of the parties that were planned earlier on this path.
+// planRoute is like plan, but each target still has all phones that have registered. before
+// holds the keys of the parties that were planned earlier on this path.
 func (p *planner) planRoute(ctx context.Context, to Party, by string, before []string) (*route, error) {
 	p.planned++
 	before = append(slices.Clone(before), to.key())

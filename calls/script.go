@@ -122,7 +122,7 @@ func (s *script) next(step int, last *VerbResult) ([]Verb, error) {
 }
 
 // perform carries out verbs until one of them fails, returns digits that the caller pressed, or
-// ends the control of the script. It returns the result of the last verb.
+// ends the script's control of the call. It returns the result of the last verb.
 func (s *script) perform(verbs []Verb) *VerbResult {
 	r := &VerbResult{}
 	for _, v := range verbs {

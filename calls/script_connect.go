@@ -75,8 +75,8 @@ func (s *script) enterRoom(to Party) VerbResult {
 	return VerbResult{Verb: ConnectVerb, Error: cause.Text, Reason: refused.Code}
 }
 
-// roomCauses contains, by the code of the error, the causes other than CallRejected with which
-// rooms refuse a caller. Callers who dial the room themselves get the same causes.
+// roomCauses maps the codes of errors to the causes with which rooms refuse a caller. For all other
+// codes, the cause is CallRejected. Callers who dial the room themselves get the same causes.
 var roomCauses = map[string]Cause{errRoomFull.Code: UserBusy, errRoomNotOpen.Code: NotOpen}
 
 // plan returns the party at an address or phone number and the route to it, or the reason why

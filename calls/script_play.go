@@ -12,7 +12,7 @@ const errorNoSound = "sound_unavailable"
 const digitTime = 5 * time.Second
 
 // press passes digits of the caller to the verb that waits for them, or keeps them for the next
-// verb that reads digits. If too many digits wait, press drops the others.
+// verb that reads digits. If too many digits wait, press drops further digits.
 func (s *script) press(digits string) {
 	for _, digit := range digits {
 		select {
@@ -60,7 +60,7 @@ func (s *script) awaitMedia() {
 	<-connected.Done()
 }
 
-// gather returns the digits that the caller presses during a sound or after it. The first digit
+// gather returns the digits that the caller presses during or after a sound. The first digit
 // ends the sound. A # ends the digits and is not part of them, unless the caller presses only #.
 // ended is closed when the sound has ended.
 func (s *script) gather(v Verb, ended <-chan struct{}) string {
@@ -89,8 +89,8 @@ func (s *script) gather(v Verb, ended <-chan struct{}) string {
 	return digits
 }
 
-// firstDigit returns the digit that the caller presses during a sound, or at most the duration wait
-// after it. It returns false if there is none.
+// firstDigit returns the digit that the caller presses during a sound, or within the duration wait
+// after the sound. It returns false if there is none.
 func (s *script) firstDigit(ended <-chan struct{}, wait time.Duration) (rune, bool) {
 	select {
 	case digit := <-s.pressed:

@@ -36,13 +36,13 @@ func (s *script) record(length time.Duration) (r VerbResult) {
 		r.Error = errorNotRecorded // change has logged the error
 		return r
 	}
-	if err != nil && k.recordings.follow() != nil { // it has begun, but its status could not be read
+	if err != nil && k.recordings.follow() != nil { // rec has begun, but its status could not be read
 		rec.Stop() // the call has ended
 		return r
 	}
 
-	over, cancel := context.WithTimeout(s.ctx, length)
-	<-over.Done()
+	recorded, cancel := context.WithTimeout(s.ctx, length)
+	<-recorded.Done()
 	cancel()
 	if s.ctx.Err() != nil {
 		return r // the recording has ended with the call

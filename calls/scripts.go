@@ -32,7 +32,7 @@ type Verb struct {
 	URL     string // URL of the audio to play
 	Digits  int    // maximum number of digits to read from the caller meanwhile; 0 means none
 	Seconds int    // the length of a recording, or the time to wait for each digit
-	To      string // address or phone number to connect
+	To      string // address or phone number to connect the caller to
 	Cause   string // why the call ends; "" is a normal end
 }
 
@@ -58,7 +58,7 @@ type VerbResult struct {
 	RecordingSid string // the beginning of the recording's Sid; "" if there is none
 }
 
-// ScriptCauses contains the causes, by text, with which Scripts may end a call.
+// ScriptCauses contains the causes with which Scripts may end a call, by the text of the cause.
 var ScriptCauses = map[string]Cause{
 	"": NormalClearing, NormalClearing.Text: NormalClearing, UserBusy.Text: UserBusy, NoAnswer.Text: NoAnswer,
 	CallRejected.Text: CallRejected, UnallocatedNumber.Text: UnallocatedNumber,

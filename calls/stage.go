@@ -16,10 +16,10 @@ const minSwitch = 500 * time.Millisecond
 // A stage determines whose video the members of a room see. The member on the stage sees the member
 // that was shown before.
 type stage struct {
-	speaker *leg // the person who speaks, or spoke last
-	shown   *leg // the leg whose video the others see
-	before  *leg // the leg that was shown before
-	since   time.Time
+	speaker *leg        // the person who speaks, or spoke last
+	shown   *leg        // the leg whose video the others see
+	before  *leg        // the leg that was shown before
+	since   time.Time   // when the speaker last changed
 	waiting *time.Timer // runs until the speaker may change
 
 	switched time.Time   // when members last saw a change
@@ -161,8 +161,8 @@ func (r *room) firstHand() (first *leg) {
 	return first
 }
 
-// other returns the leg that sends the video of the first member with video. It skips the member
-// that the leg skipped belongs to; nil skips nobody.
+// other returns the leg that sends the video of the first member with video. If skipped is not nil,
+// other ignores the member to whom this leg belongs.
 func (r *room) other(skipped *leg) *leg {
 	for _, l := range r.legs() {
 		if source := r.sourceOf(l); source != nil && (skipped == nil || source.owner() != skipped.owner()) {

@@ -54,7 +54,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	}
 
 	if r.CalleeLeg == "" && r.To.Address != EchoAddress {
-		return nil // its script has ended with its node
+		return nil // the call's script has ended with the lost node
 	}
 	if c.hasLegOf(r) {
 		c.log.Warn("not taking over a call, because other calls use its ids", "call_id", r.ID)
@@ -95,7 +95,7 @@ func (r Record) caller() string {
 	return r.From.SubscriberID
 }
 
-// hasLegOf reports whether this node has a leg with the id of a record, or of a leg in it.
+// hasLegOf reports whether this node has a leg with the id of a call, or of one of the call's legs.
 func (c *Calls) hasLegOf(r Record) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,13 +192,13 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 
 		legs := c.remote.byNode()
 		maps.DeleteFunc(notified, func(node string, _ bool) bool { return legs[node] == nil })
-		for node, its := range legs {
+		for node, legsThere := range legs {
 			before := notified[node]
 			notified[node] = c.peers.isLost(ctx, node)
 			if before || !notified[node] {
 				continue
 			}
-			for leg, a := range its {
+			for leg, a := range legsThere {
 				c.tellLost(a.socket, a.holder, a.project, leg.id)
 			}
 		}
@@ -219,8 +219,8 @@ func (c *Calls) findLost(client Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
 	defer cancel()
 	var running []Record
-	for _, its := range callsOf(client) {
-		found, err := c.store.ListCalls(ctx, client.Token.ProjectID, its, page.Query{Size: maxLost})
+	for _, filter := range callsOf(client) {
+		found, err := c.store.ListCalls(ctx, client.Token.ProjectID, filter, page.Query{Size: maxLost})
 		if err != nil {
 			c.log.Error("finding the lost calls of a client", "error", err)
 			return
@@ -245,11 +245,11 @@ func callsOf(client Client) []Filter {
 	if t.Kind == fabric.SAT {
 		return []Filter{{State: InCall, Subscribers: []string{t.SubscriberID}}}
 	}
-	its := []Filter{{State: InCall, Guest: client.holder()}}
+	filters := []Filter{{State: InCall, Guest: client.holder()}}
 	if t.Kind == fabric.Guest && t.ID != client.holder() {
-		its = append(its, Filter{State: InCall, Guest: t.ID})
+		filters = append(filters, Filter{State: InCall, Guest: t.ID})
 	}
-	return its
+	return filters
 }
 
 // lacksMedia reports whether a leg has no media. lost is true if the leg's node was lost. Even

@@ -75,7 +75,7 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 	return nil
 }
 
-// transferring transfers a call to a different party.
+// transferring has the methods that transfer a call to a different party.
 type transferring struct{ *call }
 
 // beginByClient begins a transfer at the request of the leg's client, and returns the party that
@@ -93,7 +93,7 @@ func (k transferring) beginByClient(ctx context.Context, client Client, l *leg) 
 		return Reply{}, nil
 	})
 	if err != nil {
-		k.post(func() { // the call may still have handled the request
+		k.post(func() { // the call may have handled the request anyway
 			if begun != nil && k.transfer == begun {
 				k.failTransfer(TemporaryFailure)
 			}
@@ -157,7 +157,7 @@ func (c *Calls) planTransfer(
 // continueTransfer rings the targets of a route, or ends the transfer if err is not nil.
 func (k transferring) continueTransfer(r *route, err error) {
 	if k.transfer == nil || k.state == Completed {
-		return // the call has ended while the route was planned
+		return // the call ended while the route was planned
 	}
 	var refused refusedTransfer
 	switch {

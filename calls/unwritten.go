@@ -42,14 +42,14 @@ func (u *unwritten[T]) isFailing() bool {
 	return u.failing
 }
 
-// hurry makes writeAll save all records without a pause, because the server stops.
+// hurry makes writeAll save all records without a pause, because the server is stopping.
 func (u *unwritten[T]) hurry() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.hurried = true
 }
 
-// isHurried reports whether hurry was called, and records wait.
+// isHurried reports whether hurry was called and records are waiting.
 func (u *unwritten[T]) isHurried() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -64,7 +64,7 @@ func TestAnsweredAfterReconnecting(t *testing.T) {
 	twice.callee.reconnect(m.calls, "node")
 	last.callee.reconnect(m.calls, "node")
 
-	last.callee.rings() // its invitation is due after those of the others
+	last.callee.rings() // this invitation is due after those to the others
 	twice.callee.rings()
 	answered.catchUp()
 	twice.catchUp()
@@ -257,7 +257,8 @@ func (m *meeting) guestFor(name string) (p pair) {
 	return p
 }
 
-// connects makes the caller of a pair call the callee with the given name.
+// connects makes the caller of a pair call the callee, whose name is given, and makes the callee
+// answer.
 func (p pair) connects(name string) {
 	p.caller.t.Helper()
 	p.caller.do(calls.Command{Op: calls.Invite, To: "/private/" + name, SDP: offer})

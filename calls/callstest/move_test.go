@@ -222,8 +222,8 @@ func TestMoveUnseen(t *testing.T) {
 	}
 }
 
-// TestMoveTakenOver shows that a call's time in a room is counted from the move, even after the
-// room's node was lost.
+// TestMoveTakenOver shows that a call's time in a room is counted from the move, even if the
+// room's node is lost.
 func TestMoveTakenOver(t *testing.T) {
 	m, second := newMeetingOfNodes(t)
 	m.setRoom("remove_after_seconds_elapsed", "1800")

@@ -13,8 +13,8 @@ import (
 
 func always() (bool, error) { return true, nil }
 
-// TestRecordTransferred shows that a call is recorded for its present parties if a transfer replaced a
-// party while the recording could not begin.
+// TestRecordTransferred shows that a recording that could only begin after a transfer names the
+// parties after the transfer.
 func TestRecordTransferred(t *testing.T) {
 	recorder := &faultyRecorder{}
 	m, archive := newRecordedMeeting(t, recorder, always)
@@ -37,13 +37,13 @@ func TestRecordTransferred(t *testing.T) {
 // A losingStore is a store that records whether it has reported that another node carries a call.
 type losingStore struct {
 	*store.Store
-	told atomic.Bool
+	reported atomic.Bool
 }
 
 func (s *losingStore) FindCall(ctx context.Context, projectID, id string) (calls.Record, error) {
 	r, err := s.Store.FindCall(ctx, projectID, id)
 	if err == nil && r.Node != "node" {
-		s.told.Store(true)
+		s.reported.Store(true)
 	}
 	return r, err
 }
@@ -61,7 +61,7 @@ func TestRecordLost(t *testing.T) {
 	if err := m.store.TakeCall(t.Context(), p.call(), "second"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the node to find out that it has lost the call", rows.told.Load)
+	eventually(t, "the node to find out that it has lost the call", rows.reported.Load)
 	recorder.unstarted.Store(0)
 	p.caller.do(calls.Command{Op: calls.Hangup})
 	if got := len(p.recordingsOf(archive)); got != 0 {
@@ -69,7 +69,7 @@ func TestRecordLost(t *testing.T) {
 	}
 }
 
-// A fullRecorder is a recorder that fails once to store the packets of one recording.
+// A fullRecorder is a recorder that cannot store packets when one recording first starts.
 type fullRecorder struct {
 	calls.Recorder
 	sid    string
@@ -101,11 +101,11 @@ func TestRecordBesideFull(t *testing.T) {
 	p.callee.do(calls.Command{Op: calls.Answer, SDP: offer})
 	eventually(t, "the call to be recorded", func() bool { return p.call().Recorded })
 	if !full.failed.Load() {
-		t.Error("the recorder stored the packets of both recordings")
+		t.Error("the recorder stored the packets of both recordings, want it to fail for one")
 	}
 	for _, rec := range p.recordingsOf(archive) {
 		if rec.Track == "both" && rec.Status != recordings.InProgress {
-			t.Errorf("the recording of both sides is %s, want it to continue", rec.Status)
+			t.Errorf("the recording of both sides is %s, want %s", rec.Status, recordings.InProgress)
 		}
 	}
 	p.caller.do(calls.Command{Op: calls.Hangup})

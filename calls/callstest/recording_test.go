@@ -22,7 +22,7 @@ import (
 // A faultyRecorder is a recorder that fails several times before it works.
 type faultyRecorder struct {
 	calls.Recorder
-	dir       string       // of its spools
+	dir       string       // the directory of its spools
 	failures  atomic.Int32 // how many more times reading the status of recordings fails
 	unstarted atomic.Int32 // how many more times beginning a recording fails
 }
@@ -41,7 +41,7 @@ func (r *faultyRecorder) Wanted(ctx context.Context, of calls.Recorded) ([]calls
 	return r.Recorder.Wanted(ctx, of)
 }
 
-// An ender passes the end of a recording to the calls of a meeting, like the server.
+// An ender passes the end of a recording to the calls of a meeting, as the server does.
 type ender struct{ *meeting }
 
 func (e ender) FindCall(context.Context, string, string) (recordings.Description, error) {
@@ -91,7 +91,7 @@ func newRecordedMeeting(
 	return m, archive
 }
 
-// isRecorded waits until the callee was notified of a recording, and then ends the pair's call.
+// isRecorded waits until the callee has been notified of a recording, and then ends the pair's call.
 func (p pair) isRecorded() {
 	m := p.callee.meeting
 	m.t.Helper()
@@ -219,7 +219,7 @@ func (r *uninterruptible) Interrupt(ctx context.Context, of calls.Recorded) (boo
 	return r.Recorder.Interrupt(ctx, of)
 }
 
-// An unrecordedStore is a store that fails once to write that a call is being recorded.
+// An unrecordedStore is a store whose first attempt to write that a call is being recorded fails.
 type unrecordedStore struct {
 	*store.Store
 	asked atomic.Int32
@@ -232,22 +232,22 @@ func (s *unrecordedStore) SaveRecorded(ctx context.Context, r calls.Record) erro
 	return s.Store.SaveRecorded(ctx, r)
 }
 
-// TestSaveRecorded shows that the record of a call has the call's recording, even if it cannot be
-// written at first.
+// TestSaveRecorded shows that the record of a call names the call's recording, even if the first
+// attempt to write this fails.
 func TestSaveRecorded(t *testing.T) {
 	m, archive := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) { return false, nil },
 		func(c *calls.Config) { c.Store = &unrecordedStore{Store: c.Store.(*store.Store)} })
 	p := m.talk("ada", "bob")
 	p.announced(archive)
 	go m.calls.Run(t.Context())
-	eventually(t, "the record to have the recording", func() bool { return p.call().RecordingSid != "" })
+	eventually(t, "the record to name the recording", func() bool { return p.call().RecordingSid != "" })
 	if !p.call().Recorded {
 		t.Error("the record does not say that the call is being recorded")
 	}
 	p.caller.do(calls.Command{Op: calls.Hangup})
 }
 
-// TestSaveRecordedAtEnd shows that the end of a call writes which recording the call has, if this
+// TestSaveRecordedAtEnd shows that the record of an ended call names the call's recording, even if this
 // could not be written when the recording began.
 func TestSaveRecordedAtEnd(t *testing.T) {
 	m, _ := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) { return true, nil },
@@ -338,9 +338,9 @@ func (p pair) recordingsOf(archive *recordings.Recordings) []recordings.Recordin
 // transfer, even if the setting of the new parties cannot be read. A new recording begins once it
 // can be read.
 func TestTransferEndsRecording(t *testing.T) {
-	var away atomic.Bool
+	var unavailable atomic.Bool
 	m, archive := newRecordedMeeting(t, &faultyRecorder{}, func() (bool, error) {
-		if away.Load() {
+		if unavailable.Load() {
 			return false, errors.New("the database is unavailable")
 		}
 		return true, nil
@@ -348,14 +348,14 @@ func TestTransferEndsRecording(t *testing.T) {
 	p := m.talk("ada", "bob")
 	eventually(t, "the call to be recorded", func() bool { return p.call().Recorded })
 
-	away.Store(true)
+	unavailable.Store(true)
 	p.transfers("carol")
 	eventually(t, "the recording to end with bob", func() bool { return !p.call().Recorded })
 	if got := p.recordingsOf(archive); len(got) != 1 {
 		t.Errorf("the call has %d recordings, want 1", len(got))
 	}
 
-	away.Store(false)
+	unavailable.Store(false)
 	eventually(t, "the call with carol to be recorded", func() bool { return p.call().Recorded })
 	if got := p.recordingsOf(archive); len(got) != 2 {
 		t.Errorf("the call has %d recordings, want 2", len(got))

@@ -87,8 +87,8 @@ func TestUnwrittenEnd(t *testing.T) {
 	}
 }
 
-// TestDialUnwrittenEnd shows that the end of a room's session, if it could not be written, is
-// written with the number of members when a client next dials the room.
+// TestDialUnwrittenEnd shows that if the end of a room's session could not be written, it is written
+// when a client next dials the room, together with the number of members.
 func TestDialUnwrittenEnd(t *testing.T) {
 	var rows *faultyStore
 	m := newMeeting(t, func(c *calls.Config) {
@@ -186,8 +186,8 @@ func (s *countingStore) SaveCall(ctx context.Context, r calls.Record) error {
 	return s.Store.SaveCall(ctx, r)
 }
 
-// TestUnwrittenEndsOfMembers shows that the members of a room that ends do not wait for the database one
-// after another if it is unavailable.
+// TestUnwrittenEndsOfMembers shows that if the database is unavailable, the members of a room that ends
+// do not wait for it one after another.
 func TestUnwrittenEndsOfMembers(t *testing.T) {
 	var rows *countingStore
 	m := newMeeting(t, func(c *calls.Config) {
@@ -205,8 +205,8 @@ func TestUnwrittenEndsOfMembers(t *testing.T) {
 	}
 }
 
-// TestUnwrittenEndsOfRooms shows that rooms do not wait for the database one after another when they end,
-// for example because the server stops, if it is unavailable.
+// TestUnwrittenEndsOfRooms shows that if the database is unavailable, rooms that end together, for
+// example because the server stops, do not wait for it one after another.
 func TestUnwrittenEndsOfRooms(t *testing.T) {
 	var rows *countingStore
 	m := newMeeting(t, func(c *calls.Config) {
@@ -314,8 +314,8 @@ func (s *awayStore) FindRoom(context.Context, string, string) (calls.RoomSession
 	return calls.RoomSession{}, errors.New("the database is unavailable")
 }
 
-// TestLockWithoutStore shows that a room waits only once for the database while it is unavailable, however
-// often a moderator locks the room.
+// TestLockWithoutStore shows that a room waits only once for a database that is unavailable, no matter
+// how often a moderator locks the room.
 func TestLockWithoutStore(t *testing.T) {
 	var rows *awayStore
 	m := newMeeting(t, func(c *calls.Config) {
@@ -360,8 +360,8 @@ func TestRevokedWhileSlow(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileDialing shows that a call ends whose token was revoked before the call began. The socket
-// of the client remains open for a moment after the revocation.
+// TestRevokedWhileDialing shows that a call ends if its token was revoked before the call began. The
+// socket of the client remains open for a moment after the revocation.
 func TestRevokedWhileDialing(t *testing.T) {
 	m := newMeeting(t)
 	guest := m.guest()
@@ -430,7 +430,7 @@ func TestRoomOfLongNames(t *testing.T) {
 	}
 }
 
-// TestSourceOfSource shows that a screen has no screens and devices of its own.
+// TestSourceOfSource shows that a screen cannot have devices of its own.
 func TestSourceOfSource(t *testing.T) {
 	m := newMeeting(t)
 	ada := m.subscriber("ada").join()

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// newFaultyMeeting returns a meeting, and its store, which can be broken.
+// newFaultyMeeting returns a meeting, and its store, which a test can break.
 func newFaultyMeeting(t *testing.T) (*meeting, *faultyStore) {
 	t.Helper()
 	rows := &faultyStore{}
@@ -87,7 +87,7 @@ func (s *unsavedControls) SaveControls(ctx context.Context, r calls.Record) erro
 }
 
 // TestUnwrittenMute shows that a mute is written once the database works again. Otherwise, the member
-// would not be muted after its node was lost.
+// would not be muted after the loss of its node.
 func TestUnwrittenMute(t *testing.T) {
 	m := newMeeting(t, func(c *calls.Config) { c.Store = &unsavedControls{Store: c.Store.(*store.Store)} })
 	p := m.talk("ada", "bob")

@@ -116,7 +116,7 @@ func OpenAt(ctx context.Context, address, description string, hear func(payload 
 	return l, nil
 }
 
-// connect proves the server's ICE credentials and establishes the keys.
+// connect proves that the line knows the server's ICE credentials, and establishes the keys.
 func (l *Line) connect(ctx context.Context, ufrag, secret string) error {
 	if err := l.prove(ctx, ufrag, secret); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (l *Line) read() {
 		b := buffer[:n]
 
 		switch {
-		case n < 12: // too short for any of them
+		case n < 12: // too short for any kind
 		case b[0] >= 128:
 			l.receiveAudio(b, &audio)
 		case b[0] == 0 && b[1] == 1:
@@ -231,10 +231,10 @@ func (l *Line) prove(ctx context.Context, ufrag, secret string) error {
 
 // Send sends a packet of 20 ms with the given sequence number.
 func (l *Line) Send(seq uint16, payload string) error {
-	b := append(l.packet[:0], 0x80, 111)
+	b := append(l.packet[:0], 0x80, 111) // version 2, the payload type of Opus
 	b = binary.BigEndian.AppendUint16(b, seq)
 	b = binary.BigEndian.AppendUint32(b, uint32(seq)*l.Ticks)
-	b = binary.BigEndian.AppendUint32(b, 0x1234)
+	b = binary.BigEndian.AppendUint32(b, 0x1234) // SSRC
 	l.packet = append(b, payload...)
 	sealed, err := l.out.EncryptRTP(l.sealed[:0], l.packet, nil)
 	if err != nil {

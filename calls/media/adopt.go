@@ -74,16 +74,16 @@ func (v *voice) put(codec string, p packet, payload []byte, now time.Time) {
 	}
 }
 
-// opusTicks is the number of ticks of the clock of Opus, 48 kHz (RFC 7587, section 4.1), for each
-// byte of a playout, whose clock runs at 8 kHz.
+// opusTicks is the number of ticks of the Opus clock for each byte of a playout. The Opus clock runs
+// at 48 kHz (RFC 7587, section 4.1), and the clock of a playout at 8 kHz.
 const (
 	opusTicks   = 6
 	opusRate    = 16000                 // samples per second after decoding
 	opusSamples = opusRate * 120 / 1000 // samples of the longest packet (RFC 6716, section 3.2.5)
 )
 
-// maxDecoded is how many seconds of a client's audio are decoded in a second. A client with a
-// correct clock sends one second of audio per second. Without a limit, a client could send a long
+// maxDecoded is the maximum number of seconds of a client's audio that are decoded per second. A
+// client with a correct clock sends one second per second. Without a limit, a client could send a long
 // packet every five milliseconds, and decoding these packets would hold up the media of all calls.
 const maxDecoded = 1.25
 

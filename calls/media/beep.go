@@ -29,7 +29,7 @@ const (
 func beepFor(codec string) [][]byte {
 	tone, err := beeps.ReadFile("beep/" + codec)
 	if err != nil {
-		return nil // no file for this codec
+		return nil
 	}
 	size := g711Beep
 	if codec == sdp.Opus {

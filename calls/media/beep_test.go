@@ -63,19 +63,20 @@ func TestBeep(t *testing.T) {
 	}
 }
 
-// wantNext fails the test unless p follows before in the stream. The timestamp must increase by
+// wantNext fails the test unless p follows the packet previous in the stream. The timestamp must increase by
 // step. If step is 0 or p has a marker, it may increase by any amount.
-func wantNext(t *testing.T, before, p *rtp.Packet, step uint32) {
+func wantNext(t *testing.T, previous, p *rtp.Packet, step uint32) {
 	t.Helper()
-	if p.SSRC != before.SSRC {
-		t.Errorf("packet %d has the source %d, want %d", p.SequenceNumber, p.SSRC, before.SSRC)
+	if p.SSRC != previous.SSRC {
+		t.Errorf("packet %d has the source %d, want %d", p.SequenceNumber, p.SSRC, previous.SSRC)
 	}
-	if want := before.SequenceNumber + 1; p.SequenceNumber != want {
-		t.Errorf("packet %d follows packet %d, want %d", p.SequenceNumber, before.SequenceNumber, want)
+	if want := previous.SequenceNumber + 1; p.SequenceNumber != want {
+		t.Errorf("packet %d follows packet %d, want %d", p.SequenceNumber, previous.SequenceNumber, want)
 	}
-	later := p.Timestamp - before.Timestamp
+	later := p.Timestamp - previous.Timestamp
 	if later == 0 || later > 1<<31 {
-		t.Errorf("packet %d has the timestamp %d, want one after %d", p.SequenceNumber, p.Timestamp, before.Timestamp)
+		t.Errorf("packet %d has the timestamp %d, want a time after %d",
+			p.SequenceNumber, p.Timestamp, previous.Timestamp)
 	}
 	if step > 0 && !p.Marker && later != step {
 		t.Errorf("the timestamp of packet %d increases by %d, want %d", p.SequenceNumber, later, step)

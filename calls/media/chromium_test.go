@@ -145,7 +145,7 @@ func (b *browser) until(name, what string, wanted func(map[string]inbound) bool)
 	for end := time.Now().Add(deadline); time.Now().Before(end); {
 		b.run(&raw, "stats", name)
 		clear(stats)
-		_ = json.Unmarshal(raw, &stats) // the state of the pair is a string
+		_ = json.Unmarshal(raw, &stats) // fails only for the state of the pair, which is a string
 		if wanted(stats) {
 			return stats
 		}

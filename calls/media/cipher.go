@@ -31,9 +31,9 @@ type plainSource struct {
 	restarts uint32 // number of restarts; it is added to the SSRC of packets
 }
 
-// maxRejected is the number of consecutive packets that may be old or repeated. After these, the
-// phone probably restarted its sequence numbers, as some phones do after a hold. Its packets then
-// get a different SSRC, because new sequence numbers mean a new stream.
+// maxRejected is the number of consecutive packets that may be old or repeated. After that many,
+// the phone has probably restarted its sequence numbers, as some phones do after a hold. Its packets
+// then get a different SSRC, because new sequence numbers mean a new stream.
 const maxRejected = 25
 
 var errRepeated = errors.New("the packet is old or repeated")
@@ -77,8 +77,8 @@ func (c *plainCipher) DecryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, err
 	return dst, nil
 }
 
-// source returns the plainSource of an SSRC. If there are too many, it forgets the one that
-// appeared first.
+// source returns the plainSource of an SSRC. If maxSources are already known, it forgets the one
+// that appeared first.
 func (c *plainCipher) source(ssrc uint32) *plainSource {
 	for _, s := range c.sources {
 		if s.ssrc == ssrc {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxPeers = 8 // addresses per transport; a new address replaces the least recently heard
+	maxPeers = 8 // addresses per transport; a new address replaces the one heard least recently
 
 	// unprovenChecks is how many checks per second a client may send from unproven addresses.
 	// Agents send 20 per second (RFC 8445, section 14.2), in bursts if they have several networks.
@@ -49,7 +49,7 @@ func (p *peer) hasConsent(now time.Time) bool {
 }
 
 // receiveCheck records a check that a client sent over UDP. It returns a check to send to the
-// client, or nil. consent reports whether the path may already be used. ok is false if the client
+// client, or nil. consent is true if the path may already be used. ok is false if the client
 // sent too many checks.
 func (t *transport) receiveCheck(from *path, c *credentials, now time.Time) (request []byte, consent, ok bool) {
 	owned := t.engine.table.refreshClaim(from.remote, t, now)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// nominate returns a signed request in which the client nominates the path of the request.
+// nominate returns a signed request in which the client nominates the path that the request takes.
 func (c *light) nominate() []byte {
 	return c.request(c.ufrag, c.password, attr{stun.AttrUseCandidate, nil}, attr{stun.AttrPriority, []byte{9, 9, 9, 9}})
 }
@@ -58,7 +58,7 @@ func receiveCheck(t *testing.T, conn *net.UDPConn) *stun.Message {
 }
 
 // TestSpoofedSource shows that a client cannot direct its media to an address that does not answer,
-// and that this address receives few packets.
+// and that the engine sends this address at most three times as many bytes as came from it.
 func TestSpoofedSource(t *testing.T) {
 	e := newEngine(t)
 	c, victim := echo(t, e), stranger(t, e)
@@ -270,7 +270,7 @@ func TestManySources(t *testing.T) {
 	}
 	answered := c.checks.Load()
 	c.completeICE() // the engine has forgotten the client's own address, and learns it again
-	waitFor(t, "its check to be answered", func() bool { return c.checks.Load() > answered })
+	waitFor(t, "the engine's check to be answered", func() bool { return c.checks.Load() > answered })
 	c.write(c.packet("still here"))
 	if heard := c.hear(); heard != "still here" {
 		t.Errorf("the client received %q, want still here", heard)

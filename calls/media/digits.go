@@ -79,7 +79,7 @@ func (l *leg) SendDigits(digits string) {
 	}
 }
 
-// next removes and returns the next event. If no event waits, it stops the digitQueue.
+// next removes and returns the next event. If no event waits, it marks the queue as stopped.
 func (d *digitQueue) next() (event byte, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

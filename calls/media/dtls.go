@@ -182,7 +182,7 @@ func (t *transport) deriveKeys(conn *dtls.Conn) error {
 	}
 	state, ok := conn.ConnectionState()
 	if !ok {
-		return errors.New("no state of the handshake")
+		return errors.New("the handshake has no state")
 	}
 	c := srtp.Config{Profile: srtp.ProtectionProfile(profile)}
 	if err := c.ExtractSessionKeysFromDTLS(&state, false); err != nil {

@@ -87,7 +87,7 @@ func (p *pair) flights(f *testing.F) [][]byte {
 
 	sent := conn.packets()
 	if len(sent) < 2 {
-		f.Fatalf("the client sent %d packets, want those of two flights at least", len(sent))
+		f.Fatalf("the client sent %d packets, want at least one for each of two flights", len(sent))
 	}
 	return sent
 }

@@ -17,7 +17,7 @@
 // Any other address receives only checks, and answers to signed requests that came from it.
 //
 // Phones do not use STUN. The engine exchanges RTP only with the address that a phone has proved by
-// authenticating to the engine's caller. An address without this proof gets only a few packets
+// authenticating to the program that uses the engine. An address without this proof gets only a few packets
 // until media arrives from it. Each section of a phone has its own UDP port. See calls.Terms.
 package media
 

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A tap stores the events that were recorded.
+// A tap stores the packets and the clocks that it receives.
 type tap struct {
 	packets chan calls.Packet
 	clocks  chan time.Time
@@ -73,7 +73,7 @@ func TestRecordClock(t *testing.T) {
 	select {
 	case got := <-r.clocks:
 		if !got.Equal(wall) {
-			t.Errorf("Clock(%v), want %v", got, wall)
+			t.Errorf("Clock was called with %v, want %v", got, wall)
 		}
 	case <-time.After(deadline):
 		t.Error("Clock was not called")
@@ -119,7 +119,7 @@ func TestTalking(t *testing.T) {
 	c.connected()
 	p := c.parts[0]
 
-	const whisper, loud, faint = 100, 20, 110 // -dBov
+	const whisper, loud, faint = 100, 20, 110 // levels in -dBov
 	speakAt := func(level byte) {
 		p.mu.Lock()
 		defer p.mu.Unlock()

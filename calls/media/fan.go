@@ -147,8 +147,7 @@ func (w *worker) forwardAll(s *section, fan []*route, plain []byte, p packet, no
 const bitrateFor = 5 * time.Second
 
 // minBitrate is the lowest bandwidth, in bits per second, that a client of a room can request from
-// a source. A client with less bandwidth loses packets. Otherwise, one slow client would spoil the
-// video for all others.
+// a source. A client with less bandwidth loses packets, but does not spoil the video for all others.
 const minBitrate = 150_000
 
 // limitBitrate records the bandwidth that a client estimates for the video that it sees. It sets

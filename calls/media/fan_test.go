@@ -131,7 +131,7 @@ func requested(packets []rtcp.Packet) (n int) {
 	return n
 }
 
-// TestShowMany shows that the work to show a different source is proportional to the number of
+// TestShowMany shows that the work of showing a different source is proportional to the number of
 // viewers, and not to the square of this number. It counts allocations, because each route needs
 // one.
 func TestShowMany(t *testing.T) {
@@ -260,7 +260,7 @@ func TestLowBandwidth(t *testing.T) {
 			}
 		}
 		if len(bitrates) != 1 {
-			t.Fatalf("after client %d has estimated %v bit/s, the source is asked for the bitrates %v, want one",
+			t.Fatalf("after client %d has estimated %v bit/s, the source is asked for the bitrates %v, want one value",
 				tt.viewer, tt.estimated, bitrates)
 		}
 		if got := bitrates[0]; got < 0.99*tt.want || got > 1.01*tt.want {

@@ -161,7 +161,7 @@ func TestForwardAllocations(t *testing.T) {
 	}
 }
 
-// raceDetector reports whether the test runs under the race detector, for which the standard
+// raceDetector reports whether the test runs under the race detector, with which the standard
 // library's HMAC allocates.
 func raceDetector() bool {
 	info, ok := debug.ReadBuildInfo()
@@ -170,7 +170,7 @@ func raceDetector() bool {
 	})
 }
 
-// BenchmarkForward measures the cost of a 20 ms Opus packet after it was read: decryption, headers,
+// BenchmarkForward measures the cost of a 20 ms Opus packet after it has been read: decryption, headers,
 // encryption, and the system call that sends it.
 func BenchmarkForward(b *testing.B) {
 	p := newPair(b, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)

@@ -48,7 +48,7 @@ func FuzzPacket(f *testing.F) {
 		payload := bytes.Clone(b[p.offset:p.end])
 		ids := [16]uint8{1: 3, 2: 1}
 		if loudness := rewriteExtensions(b, p, &ids, 1); loudness > silence {
-			t.Errorf("the audio level is %d, want %d at most", loudness, silence)
+			t.Errorf("the audio level is %d, want at most %d", loudness, silence)
 		}
 		if !bytes.Equal(b[p.offset:p.end], payload) {
 			t.Error("the payload was changed")

@@ -241,7 +241,7 @@ func (h *hall) wantHears(c *talker, others ...*talker) {
 // noise returns the largest amplitude in the audio that the client has received, except for one
 // tone.
 func (c *talker) noise(pitch float64) float64 {
-	most := 0.0
+	loudest := 0.0
 	const piece = 800
 	for start := 0; start+piece <= len(c.heard); start += piece {
 		part := talker{codec: c.codec, heard: c.heard[start : start+piece]}
@@ -250,7 +250,7 @@ func (c *talker) noise(pitch float64) float64 {
 			power += float64(s) * float64(s) / piece
 		}
 		loud := part.loudness(pitch)
-		most = max(most, math.Sqrt(max(0, power-loud*loud/2)))
+		loudest = max(loudest, math.Sqrt(max(0, power-loud*loud/2)))
 	}
-	return most
+	return loudest
 }

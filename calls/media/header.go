@@ -13,6 +13,12 @@ type packet struct {
 	end    int // where the payload ends, without padding
 }
 
+// Bits of the first byte of a packet.
+const (
+	hasPadding    = 0x20
+	hasExtensions = 0x10
+)
+
 // parse reads the header of an RTP packet and reports whether it is well formed.
 func parse(b []byte) (p packet, ok bool) {
 	if len(b) < 12 {
@@ -26,13 +32,13 @@ func parse(b []byte) (p packet, ok bool) {
 	}
 	p.fixed = 12 + 4*int(b[0]&0x0f)
 	p.offset, p.end = p.fixed, len(b)
-	if b[0]&0x10 != 0 {
+	if b[0]&hasExtensions != 0 {
 		if len(b) < p.fixed+4 {
 			return p, false
 		}
 		p.offset += 4 + 4*int(binary.BigEndian.Uint16(b[p.fixed+2:]))
 	}
-	if b[0]&0x20 != 0 {
+	if b[0]&hasPadding != 0 {
 		p.end -= int(b[len(b)-1])
 	}
 	return p, p.offset <= p.end
@@ -53,7 +59,7 @@ const silence = 127
 // extension whose id is level, or silence if there is none.
 func rewriteExtensions(b []byte, p packet, ids *[16]uint8, level uint8) (loudness uint8) {
 	loudness = silence
-	if b[0]&0x10 == 0 {
+	if b[0]&hasExtensions == 0 {
 		return loudness
 	}
 	elements := b[p.fixed+4 : p.offset]

@@ -120,7 +120,7 @@ func TestGarbageSTUN(t *testing.T) {
 		t.Errorf("BadSTUN = %d, want 2", got)
 	}
 	if n := len(c.stun); n > 0 {
-		t.Errorf("after the response to the valid request, %d more came, want none", n)
+		t.Errorf("after the response to the valid request, %d more responses came, want none", n)
 	}
 }
 
@@ -198,9 +198,9 @@ func TestTooManyPackets(t *testing.T) {
 	}
 
 	waitFor(t, "the last packet", func() bool { return arrived(e) == sent })
-	most := atOnce + 1 + uint64(rate*time.Since(began).Seconds())
-	if got := e.Stats().Received; got < atOnce || got > most {
-		t.Errorf("%d packets were accepted, want %d to %d", got, atOnce, most)
+	limit := atOnce + 1 + uint64(rate*time.Since(began).Seconds())
+	if got := e.Stats().Received; got < atOnce || got > limit {
+		t.Errorf("%d packets were accepted, want %d to %d", got, atOnce, limit)
 	}
 }
 
@@ -220,9 +220,9 @@ func TestTooManySources(t *testing.T) {
 func TestUnprovenTCP(t *testing.T) {
 	e := newEngine(t)
 	for name, b := range map[string][]byte{
-		"a web request": []byte("GET / HTTP/1.1\r\n\r\n"),
-		"an empty one":  {0, 0},
-		"DTLS":          append([]byte{0, 13, 22}, make([]byte, 12)...),
+		"a web request":  []byte("GET / HTTP/1.1\r\n\r\n"),
+		"an empty frame": {0, 0},
+		"DTLS":           append([]byte{0, 13, 22}, make([]byte, 12)...),
 	} {
 		conn, err := net.Dial("tcp", e.TCP())
 		must(t, err)
@@ -294,7 +294,8 @@ type faultyTap struct{}
 func (faultyTap) Packet(calls.Packet)                 { panic("a fault") }
 func (faultyTap) Clock(calls.Kind, uint32, time.Time) {}
 
-// TestPanic shows that a panic while a packet is handled ends only the leg that sent it.
+// TestPanic shows that a panic while a packet is handled ends only the leg that sent
+// the packet.
 func TestPanic(t *testing.T) {
 	e := newEngine(t)
 	c, other := echo(t, e), echo(t, e)
@@ -304,7 +305,7 @@ func TestPanic(t *testing.T) {
 	case err := <-c.watch.failed:
 		for _, want := range []string{"a fault", "receiveRTP"} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("Failed(%v), want an error with %q", err, want)
+				t.Errorf("Failed was called with the error %v, want it to contain %q", err, want)
 			}
 		}
 	case <-time.After(deadline):

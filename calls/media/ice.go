@@ -10,7 +10,8 @@ import (
 )
 
 // A credentials holds our ICE credentials for a section, and the matching credentials of the
-// client. Ours have 50 and 200 random bits, while RFC 8445, section 5.3, requires 24 and 128.
+// client. Our username fragment has 50 random bits and our password 200. RFC 8445, section 5.3,
+// requires only 24 and 128.
 type credentials struct {
 	ufrag, password string
 	key             stun.MessageIntegrity
@@ -27,7 +28,7 @@ func newCredentials() *credentials {
 }
 
 // nominationHold is how long a selected path remains in use before a path of lower priority may
-// replace it. Otherwise, the selection would change constantly with agents that nominate all pairs
+// replace the selected path. Otherwise, the selection would change constantly with agents that nominate all pairs
 // at the same time (RFC 5245, section 8.1.1.2).
 const nominationHold = time.Second
 

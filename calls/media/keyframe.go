@@ -75,7 +75,7 @@ func (s *section) askKeyframe(now time.Time) {
 		return
 	}
 	if !s.keyframeAsked.CompareAndSwap(last, now.UnixNano()) {
-		return // another goroutine asks at the same time
+		return // another goroutine is already asking
 	}
 
 	s.out.sendRTCP(s.leg.engine, &rtcp.PictureLossIndication{
@@ -84,7 +84,7 @@ func (s *section) askKeyframe(now time.Time) {
 	})
 }
 
-// keyframeArrived allows the next request to the client immediately. A receiver that was added
+// keyframeArrived lets the next request go to the client immediately. A receiver that was added
 // just after the key frame needs another one.
 func (s *section) keyframeArrived() {
 	s.keyframeAsked.Store(0)
@@ -115,8 +115,8 @@ func startsVP8(b []byte) bool {
 		hasPictureID  = 0x80 // I: one byte, or two if the first has longPictureID
 		longPictureID = 0x80 // M
 		hasLayerZero  = 0x40 // L: the byte TL0PICIDX
-		hasLayer      = 0x20 // T: the byte with TID and KEYIDX, for either flag
-		hasKeyIndex   = 0x10 // K
+		hasLayer      = 0x20 // T: the byte with TID and KEYIDX
+		hasKeyIndex   = 0x10 // K: the same byte, which is present if T or K is set
 
 		// The first byte of the frame.
 		interframe = 0x01 // P: 0 in key frames

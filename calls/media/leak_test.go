@@ -46,7 +46,7 @@ func TestNothingLeft(t *testing.T) {
 
 	waitFor(t, "all goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines })
 	if now := openFiles(t); now > files {
-		t.Errorf("%d files are open, want at most %d as before", now, files)
+		t.Errorf("%d files are open, want at most %d, as before the calls", now, files)
 	}
 	if got := e.TableSizes(); got != (media.TableSizes{}) {
 		t.Errorf("the engine's table contains %+v, want nothing", got)

@@ -28,7 +28,7 @@ type leg struct {
 	watches  *leg                // in a room, the leg whose video this client sees
 	watched  []*leg              // in a room, the legs whose clients see this client
 
-	mixed     bool                  // the audio needs a codec that a mixer can mix; fixed
+	mixed     bool                  // the audio needs a codec that a mixer can mix; never changes
 	voice     atomic.Pointer[voice] // nil if the audio is not mixed
 	closed    atomic.Bool
 	done      chan struct{} // closed when the leg is closed
@@ -188,13 +188,13 @@ func (l *leg) canMix(s sdp.Section) bool {
 
 // checkUsable returns an error unless a client's section has everything that a transport requires.
 func (l *leg) checkUsable(s *sdp.Section) error {
-	_, hash := hashes[s.Fingerprint.Hash]
+	_, isKnownHash := hashes[s.Fingerprint.Hash]
 	switch {
 	case l.isPhone():
 		return l.checkKeys(s)
 	case s.Ufrag == "" || s.Password == "":
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no ICE credentials", s.Mid)
-	case !hash:
+	case !isKnownHash:
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no fingerprint that can be used", s.Mid)
 	case s.Setup != "active" && s.Setup != "actpass":
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s does not begin the DTLS handshake", s.Mid)
@@ -319,8 +319,7 @@ func (l *leg) findSection(mid string) *section {
 	return nil
 }
 
-// liveSection returns the live section of a kind with the given index, or nil. The first index is
-// 0.
+// liveSection returns the n-th live section of a kind, counted from 0, or nil.
 func (l *leg) liveSection(kind calls.Kind, n int) *section {
 	for _, s := range l.sections {
 		if s.kind != kind || !s.live() {

@@ -41,8 +41,8 @@ type light struct {
 	ssrc            uint32
 	seq             uint16
 
-	silent     atomic.Bool // checks get no answer
-	checks     atomic.Int32
+	silent     atomic.Bool  // the engine's checks get no answer
+	checks     atomic.Int32 // the engine's checks so far
 	stun, srtp chan []byte
 	handshake  *queue
 }

@@ -113,7 +113,7 @@ func (e *Engine) resolveAdvertised(configured []netip.AddrPort) ([]netip.AddrPor
 }
 
 // localAddresses returns the address of the sockets. If this address is unspecified, it returns the
-// addresses of this machine. Loopback addresses are included only if the machine has no others.
+// addresses of this machine. It returns a loopback address only if the machine has no others.
 func (e *Engine) localAddresses() (global []netip.AddrPort, err error) {
 	var bound net.Addr
 	if e.udp != nil {
@@ -158,7 +158,7 @@ func (e *Engine) UDP() (advertised []netip.AddrPort, local netip.AddrPort) {
 // addresses keep their order (RFC 8445, section 5.1.2; RFC 6544, section 4.2).
 func (e *Engine) candidates() []sdp.Candidate {
 	var all []sdp.Candidate
-	add := func(transport string, kind, direction uint32) {
+	add := func(transport string, kind, direction uint32) { // the type and direction preferences
 		for i, a := range e.advertise {
 			local := direction<<13 | uint32(8191-i)
 			all = append(all, sdp.Candidate{

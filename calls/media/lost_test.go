@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A lostCount counts a leg's events.
+// A lostCount counts how often a leg was lost and connected.
 type lostCount struct{ lost, connected int }
 
 func (c *lostCount) Connected(calls.Path) { c.connected++ }
@@ -56,10 +56,10 @@ func TestLostConsent(t *testing.T) {
 	}
 }
 
-// toSink returns the check among the packets that the second client received, or nil, and the
-// number of media packets among them. It sends one more packet to mark the end, because sockets on
+// drainSink reads all packets that the second client has received. It returns the last check among
+// them, or nil, and the number of media packets. It sends one more packet to mark the end, because sockets on
 // loopback keep the order.
-func (p *pair) toSink(t *testing.T) (check *stun.Message, media int) {
+func (p *pair) drainSink(t *testing.T) (check *stun.Message, media int) {
 	t.Helper()
 	const end = "end"
 	if _, err := p.engine.udp.WriteTo([]byte(end), p.sink.LocalAddr()); err != nil {
@@ -90,8 +90,8 @@ func (p *pair) toSink(t *testing.T) (check *stun.Message, media int) {
 	}
 }
 
-// TestConsent shows that a client that stops answering checks receives nothing until it answers
-// again. This applies even if it still sends packets.
+// TestConsent shows that a client that stops answering checks receives no media until it answers
+// again, even if it still sends packets.
 func TestConsent(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	from, to := p.linked()
@@ -134,7 +134,7 @@ func TestConsent(t *testing.T) {
 	hears := func(at time.Duration) (heard bool, check *stun.Message) {
 		t.Helper()
 		p.worker.receiveDatagram(p.packets(t, 1, 20)[0], p.source, start.Add(at))
-		check, media := p.toSink(t)
+		check, media := p.drainSink(t)
 		return media > 0, check
 	}
 
@@ -184,8 +184,8 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestClaims shows that a second client can take over an address only after the first one has been
-// silent there.
+// TestClaims shows that a second client can take over an address only after the first one has not
+// used the address for some time.
 func TestClaims(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	from, to := p.linked()
@@ -229,7 +229,7 @@ func TestUnconnected(t *testing.T) {
 		want     uint64
 	}{
 		{"connected", true, time.Minute, 0},
-		{"given up soon", false, unconnectedAfter / 2, 0},
+		{"closed soon", false, unconnectedAfter / 2, 0},
 		{"never answered", false, 0, 0},
 		{"not reached", false, time.Minute, 1},
 	}

@@ -70,6 +70,6 @@ func TestTCP(t *testing.T) {
 	c.connected()
 	hear(t, c.parts[0], c.parts[0], "hello")
 	if p := <-c.watch.connected; p.Transport != "tcp" {
-		t.Errorf("Connected(%+v), want a path over TCP", p)
+		t.Errorf("Connected was called with %+v, want a path over TCP", p)
 	}
 }

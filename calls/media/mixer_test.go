@@ -57,7 +57,7 @@ func TestMixSilence(t *testing.T) {
 
 	h.wantHears(b, a)
 	if noise := b.noise(440); noise > 300 {
-		t.Errorf("the changes of encoders are heard with an amplitude of %.0f, want 300 at most", noise)
+		t.Errorf("the changes of encoders are heard with an amplitude of %.0f, want at most 300", noise)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestMixLoss(t *testing.T) {
 	h.forget()
 	h.run(200, func(frame int) bool { return frame%20 == 7 })
 	if got := b.loudness(440); got < 5000 {
-		t.Errorf("with 5 %% of the packets lost, a tone has an amplitude of %.0f, want 5000 at least", got)
+		t.Errorf("with 5 %% of the packets lost, a tone has an amplitude of %.0f, want at least 5000", got)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestMixChime(t *testing.T) {
 	h.run(15, nil)
 	for _, pitch := range []float64{660, 880} {
 		if got := a.loudness(pitch); got < 1000 {
-			t.Errorf("the tone of %.0f Hz has an amplitude of %.0f, want 1000 at least", pitch, got)
+			t.Errorf("the tone of %.0f Hz has an amplitude of %.0f, want at least 1000", pitch, got)
 		}
 	}
 }

@@ -37,8 +37,8 @@ type phonePort struct {
 
 // A trial counts the packets to an address that a gateway has named or a caller over UDP has
 // claimed. It ends when media comes from the address. Without trials, anyone with a gateway, or
-// anyone who forges the source of a packet, could direct the media of calls to a victim. A trial
-// sends some packets, because some gateways learn our address only from them.
+// anyone who forges the source of a packet, could direct the media of calls to a victim. A few
+// packets are sent during a trial, because some gateways learn our address only from them.
 type trial struct{ sent atomic.Int64 }
 
 // maxOnTrial is five seconds of audio. After this many packets, only one in everyOnTrial packets is
@@ -78,7 +78,7 @@ func (e *Engine) openPhonePort(terms calls.Terms) (*phonePort, error) {
 }
 
 // moveTo changes the address of a gateway. local is the address of this machine that the gateway can
-// reach there, or the zero address if there is none.
+// reach from its new address, or the zero address if there is none.
 func (p *phonePort) moveTo(gateway, local netip.Addr) {
 	p.proved = gateway
 	p.phone.Store(&gateway)

@@ -99,7 +99,8 @@ func (c *phoneCipher) DecryptRTP(dst, packet []byte, h *rtp.Header) ([]byte, err
 	return plain, nil
 }
 
-// makeKeys makes a key for each suite. The engine uses one of them to encrypt the phone's media.
+// makeKeys makes a key for each suite. The engine encrypts the media that it sends to the phone
+// with one of them.
 func (t *transport) makeKeys(suites []sdp.Crypto) {
 	t.port.secure = true
 	t.crypto = slices.Clone(suites)

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestSecureFFmpeg sends a tone from one ffmpeg to another. ffmpeg has its own implementation of
-// SRTP.
+// TestSecureFFmpeg sends a tone through an engine from one ffmpeg to another. ffmpeg has its own
+// implementation of SRTP.
 func TestSecureFFmpeg(t *testing.T) {
 	ffmpeg, err := exec.LookPath("ffmpeg")
 	if err != nil {
@@ -39,8 +39,8 @@ func TestSecureFFmpeg(t *testing.T) {
 	}
 }
 
-// toneThrough sends a tone from one ffmpeg to another, and returns half a second of the received
-// audio. If either process ends, it returns an error.
+// toneThrough sends a tone through an engine from one ffmpeg to another, and returns half a second of
+// the received audio. If either process ends, it returns an error.
 func toneThrough(t *testing.T, ffmpeg string) ([]int16, error) {
 	t.Helper()
 	e, from, to := newEngine(t), newSecurePhone(t, suite80), newSecurePhone(t, suite80)
@@ -75,7 +75,7 @@ func toneThrough(t *testing.T, ffmpeg string) ([]int16, error) {
 	go func() {
 		defer close(ended)
 		_ = sender.Wait()
-		_ = receiver.Process.Kill() // it would wait for the sender
+		_ = receiver.Process.Kill() // otherwise, the receiver would wait for more packets
 	}()
 	samples := make([]int16, 4000)
 	err = binary.Read(sound, binary.LittleEndian, samples)

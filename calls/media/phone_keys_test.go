@@ -103,7 +103,7 @@ func (p *securePhone) dial(terms calls.Terms, e *media.Engine) string {
 	return answer
 }
 
-// sealed returns the phone's next packet.
+// sealed returns the phone's next packet, encrypted.
 func (p *securePhone) sealed(payload string) []byte {
 	p.t.Helper()
 	b, err := p.out.EncryptRTP(nil, p.packet(0, payload), nil)

@@ -69,7 +69,7 @@ func TestBrowserCallsPhone(t *testing.T) {
 const portInsideNAT = 9
 
 // TestPhoneBehindNAT shows that media is sent to the address from which the phone sends, not to the
-// one in its offer.
+// address in its offer.
 func TestPhoneBehindNAT(t *testing.T) {
 	engine := newEngine(t)
 	caller := newPhone(t, "127.0.0.1")
@@ -87,8 +87,8 @@ func TestPhoneBehindNAT(t *testing.T) {
 	}
 }
 
-// TestStrangersRTP shows that packets from other sockets are dropped, even if they are at the phone's
-// address, and do not redirect the phone's media.
+// TestStrangersRTP shows that packets from sockets other than the phone's are dropped and do not
+// redirect the phone's media, even if they come from the phone's address.
 func TestStrangersRTP(t *testing.T) {
 	engine := newEngine(t)
 	caller, stranger := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.2")
@@ -109,7 +109,7 @@ func TestStrangersRTP(t *testing.T) {
 
 	for _, socket := range []*phone{stranger, otherPort} {
 		if got := socket.hear(50 * time.Millisecond); got != nil {
-			t.Errorf("a socket that is not the phone's received %q", got.Payload)
+			t.Errorf("a socket that is not the phone's received %q, want nothing", got.Payload)
 		}
 	}
 }
@@ -246,8 +246,8 @@ func TestPhoneAnswerRefused(t *testing.T) {
 // firstPort is the first port in tests of port ranges. The kernel does not assign ports this low.
 const firstPort = 4000
 
-// TestPhonePayloadTypes shows that a phone that answers with payload types of its own may send the
-// types of the offer or its own (RFC 3264, section 5.1), and receives its own.
+// TestPhonePayloadTypes shows that a phone that answers with payload types of its own receives these,
+// but may send either these or the offered types (RFC 3264, section 5.1).
 func TestPhonePayloadTypes(t *testing.T) {
 	e := newEngine(t)
 	p, caller := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")

@@ -21,7 +21,7 @@ type pipe struct {
 	mu      sync.Mutex
 	rate    bucket
 	expired chan struct{} // closed once the read deadline has passed
-	past    bool
+	past    bool          // the read deadline has passed
 }
 
 func newPipe(t *transport) *pipe {

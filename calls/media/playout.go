@@ -2,7 +2,8 @@ package media
 
 import "sync"
 
-// The sizes of a playout in bytes. A byte is one tick of the RTP clock, an eighth of a millisecond.
+// The sizes of a playout, in bytes unless noted otherwise. A byte is one tick of the RTP clock, an
+// eighth of a millisecond.
 const (
 	frameBytes   = 160 // 20 ms, the step of a mixer
 	playoutBytes = 1 << 12
@@ -22,14 +23,14 @@ const (
 type playout struct {
 	mu      sync.Mutex
 	data    [playoutBytes]byte
-	there   [playoutBytes]bool
+	there   [playoutBytes]bool // the bytes of data that have arrived and were not played
 	codec   string
 	started bool
 	next    uint32 // timestamp of the byte to be played next
 	newest  uint32 // timestamp after the newest byte
 	stalled int    // frames since the last frame with a packet
-	least   int32  // smallest number of bytes that were left after a frame
-	frames  int    // since least was reset
+	minLeft int32  // smallest number of bytes that were left after a frame
+	frames  int    // since minLeft was reset
 }
 
 // put adds the payload of a packet. It drops packets that arrive too late, or are too long.
@@ -62,7 +63,7 @@ func (p *playout) restart(codec string, at uint32) {
 	clear(p.there[:])
 	p.codec, p.started, p.stalled = codec, true, 0
 	p.next, p.newest = at-startDelay, at
-	p.least, p.frames = maxDelay, 0
+	p.minLeft, p.frames = maxDelay, 0
 }
 
 // audioKind describes the audio that a playout returned.
@@ -105,15 +106,15 @@ func (p *playout) take(b *[frameBytes]byte) (codec string, what audioKind) {
 
 // trim drops a frame after the delay has been longer than necessary for a while.
 func (p *playout) trim() {
-	p.least = min(p.least, int32(p.newest-p.next))
+	p.minLeft = min(p.minLeft, int32(p.newest-p.next))
 	if p.frames++; p.frames < trimAfter {
 		return
 	}
-	if p.least > startDelay {
+	if p.minLeft > startDelay {
 		for i := range uint32(frameBytes) {
 			p.there[(p.next+i)%playoutBytes] = false
 		}
 		p.next += frameBytes
 	}
-	p.least, p.frames = maxDelay, 0
+	p.minLeft, p.frames = maxDelay, 0
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestReach shows that the engine's UDP port answers requests with the engine's credentials, and no
-// others.
+// other requests.
 func TestReach(t *testing.T) {
 	e := newEngine(t)
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(e.Port()))
@@ -32,7 +32,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestTestCall shows that programs with the engine's credentials can place a call that hears itself,
+// TestTestCall shows that programs with the engine's credentials can place a call and hear themselves,
 // and that other programs cannot. Only a few of these calls are possible at the same time.
 func TestTestCall(t *testing.T) {
 	e := newEngine(t)
@@ -41,9 +41,9 @@ func TestTestCall(t *testing.T) {
 	defer cancel()
 
 	// A call above the limit gets no answer, so the attempts end when the engine refuses one.
-	attempts, refused := context.WithCancel(ctx)
+	attempts, stop := context.WithCancel(ctx)
 	go func() {
-		defer refused()
+		defer stop()
 		for e.Stats().Limited == 0 && ctx.Err() == nil {
 			<-time.After(10 * time.Millisecond)
 		}
@@ -56,9 +56,9 @@ func TestTestCall(t *testing.T) {
 		}
 	}
 
-	most := media.MaxTestCalls * (1 + int(time.Since(began)/media.TestCallFor))
-	if placed == 0 || placed > most {
-		t.Errorf("%d test calls were possible, want 1 to %d", placed, most)
+	limit := media.MaxTestCalls * (1 + int(time.Since(began)/media.TestCallFor))
+	if placed == 0 || placed > limit {
+		t.Errorf("%d test calls were possible, want 1 to %d", placed, limit)
 	}
 
 	other := newEngine(t)

@@ -6,8 +6,8 @@ import "time"
 type receiver struct {
 	ssrc     uint32
 	started  bool
-	first    int64 // extended sequence numbers of the current source
-	highest  int64
+	first    int64  // lowest extended sequence number of the current source
+	highest  int64  // highest extended sequence number of the current source
 	received uint64 // packets of the current source
 
 	pastExpected uint64 // packets of earlier sources
@@ -66,8 +66,8 @@ func (r *receiver) lost() uint64 {
 	return r.expected() - min(r.expected(), r.total())
 }
 
-// duration returns the jitter as a duration.
-func (r *receiver) duration() time.Duration {
+// jitterDuration returns the jitter as a duration.
+func (r *receiver) jitterDuration() time.Duration {
 	if r.clock == 0 {
 		return 0
 	}

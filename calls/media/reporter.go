@@ -20,8 +20,8 @@ const (
 type reporter struct {
 	watcher calls.Watcher
 
-	// mu keeps events in order. Except for Pressed, the watcher is called while mu is held, and no
-	// other lock.
+	// mu keeps events in order. All methods of the watcher except Pressed are called while mu and no
+	// other lock is held.
 	mu        sync.Mutex
 	connected bool
 	lost      bool
@@ -53,7 +53,7 @@ func (r *reporter) reset() {
 }
 
 // reportPresence calls Lost if the client has not sent an authenticated packet for calls.LostAfter.
-// When the client sends a packet again, it calls Connected. lastSeen is the time of the last
+// When the client sends a packet again, reportPresence calls Connected. lastSeen is the time of the last
 // authenticated packet, or zero if no path leads to the client.
 func (l *leg) reportPresence(lastSeen time.Time, p *path, now time.Time) {
 	r := &l.reporter

@@ -199,9 +199,9 @@ func (out *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time
 	})
 }
 
-// receiveReports records from the client's report how well our stream arrives. It returns the
-// report with the source's sequence numbers. In a room, it returns nothing, because many clients
-// receive the source, and their reports would contradict each other.
+// receiveReports records how well our stream arrives, according to the client's report. It returns
+// the report with the source's sequence numbers. In a room, it returns nothing: many clients receive
+// the source's stream, and their reports would contradict each other.
 func (s *section) receiveReports(
 	blocks []rtcp.ReceptionReport, inRoom bool, now time.Time,
 ) (back []rtcp.Packet) {

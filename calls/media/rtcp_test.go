@@ -140,8 +140,8 @@ func TestReports(t *testing.T) {
 	if quality.LostThere != 0.25 {
 		t.Errorf("Quality().LostThere = %v, want 0.25", quality.LostThere)
 	}
-	if most := time.Since(began); quality.RoundTrip <= 0 || quality.RoundTrip > most {
-		t.Errorf("Quality().RoundTrip = %v, want more than 0 and at most %v", quality.RoundTrip, most)
+	if limit := time.Since(began); quality.RoundTrip <= 0 || quality.RoundTrip > limit {
+		t.Errorf("Quality().RoundTrip = %v, want more than 0 and at most %v", quality.RoundTrip, limit)
 	}
 }
 

@@ -84,7 +84,7 @@ func (p *phone) ring(e *media.Engine, other calls.Media) (offer string) {
 	return offer
 }
 
-// take reads from a description the address to which the phone must send its media.
+// take makes the phone send its media to the address in a description.
 func (p *phone) take(description string) {
 	p.t.Helper()
 	d, err := sdp.ParsePhone(description)

@@ -20,7 +20,7 @@ type section struct {
 	agreed    sdp.Section // our last description of the section, without the transport
 	ufrag     string      // the client's username fragment; a new one restarts ICE
 	offered   bool        // we sent an offer, and the client has not answered yet
-	proposed  []sdp.Codec // the codecs of our offer that the client answered last, or nil
+	proposed  []sdp.Codec // the codecs of our latest offer that the client has answered, or nil
 	transport *transport  // nil if the section was rejected or closed
 
 	formats atomic.Pointer[formats]  // formats of the client's media
@@ -46,7 +46,7 @@ type formats struct {
 	names   [128]string // codecs by payload type; "" for types without agreement
 	clock   uint32
 	level   uint8 // id of the audio level extension, 0 if there is none
-	accepts bool  // the client may send
+	accepts bool  // we accept media from the client
 }
 
 // A route leads from one section to the section of another leg. It is immutable.
@@ -152,7 +152,7 @@ func (s *section) connected(t *transport) {
 	}
 	s.leg.reportConnected(p)
 
-	// The client has missed all packets that its source has sent so far.
+	// The client has missed all packets that its source has sent so far, so it needs key frames.
 	s.leg.engine.mu.Lock()
 	defer s.leg.engine.mu.Unlock()
 	from := s.leg.from[s.kind]
@@ -166,7 +166,7 @@ func (s *section) connected(t *transport) {
 	}
 }
 
-// sends reports whether the client receives media in the section.
+// sends reports whether the section sends media to the client.
 func (s *section) sends() bool {
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()

@@ -24,7 +24,7 @@ func split(sdp string) (head string, sections []string) {
 	return head, sections
 }
 
-// attribute returns the value of an attribute.
+// attribute returns the value of the first attribute with this name, or "" if there is none.
 func attribute(text, name string) string {
 	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "a="+name); ok {
@@ -39,7 +39,8 @@ func rename(section, mid string) string {
 	return strings.Replace(section, "a=mid:"+attribute(section, "mid"), "a=mid:"+mid, 1)
 }
 
-// gather sets a local description and returns its section.
+// gather sets the local description of a part and waits for its candidates. It returns the section
+// with the part's mid.
 func (p *part) gather(t *testing.T, d webrtc.SessionDescription) string {
 	t.Helper()
 	done := webrtc.GatheringCompletePromise(p.pc)

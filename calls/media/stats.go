@@ -28,8 +28,8 @@ type Stats struct {
 
 	Received, ReceivedBytes uint64 // RTP packets from clients
 	Sent, SentBytes         uint64 // RTP and RTCP packets to clients
-	Dropped                 uint64 // packets from clients that were malformed, replayed or too many
-	Limited                 uint64 // dropped packets that exceeded a limit
+	Dropped                 uint64 // packets from clients that were malformed, replayed or above a limit
+	Limited                 uint64 // dropped packets that were above a limit
 	Unsent                  uint64 // packets that could not be sent: full queues, dead paths
 	Unknown                 uint64 // packets from addresses that belong to no leg
 	BadSTUN                 uint64 // STUN packets with a wrong password
@@ -40,7 +40,7 @@ type Stats struct {
 	Unconnected                uint64 // closed sections whose client did not connect in time
 	HandshakeFailures          uint64
 	Lost                       uint64 // clients' packets that never arrived, in closed sections
-	RefusedTCP                 uint64 // TCP connections without timely proof or above a limit
+	RefusedTCP                 uint64 // TCP connections that exceeded a limit or sent no proof in time
 	Panics                     uint64 // panics; a panic while handling a leg's packet ends that leg
 }
 
@@ -81,7 +81,7 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// totals are the counts of closed sections.
+// totals are the counts of several sections.
 type totals struct {
 	received, expected, sent uint64
 }
@@ -120,7 +120,7 @@ func (l *leg) Quality() calls.Quality {
 			q.Path = p.describe()
 		}
 		if s.kind == calls.Audio {
-			q.Jitter = r.duration()
+			q.Jitter = r.jitterDuration()
 			s.out.mu.Lock()
 			s.out.reports.quality(&q)
 			s.out.mu.Unlock()

@@ -105,9 +105,9 @@ func (t *table) removeName(ufrag string) {
 	delete(t.byName, ufrag)
 }
 
-// claimAddress makes a transport the owner of an address. It returns false if another client owns
-// the address and was heard there within claimHold. If the transport then has too many addresses,
-// claimAddress forgets the oldest.
+// claimAddress makes a transport the owner of an address. It returns false if the transport was
+// removed, or if another client owns the address and was heard there within claimHold. If the
+// transport then has too many addresses, claimAddress forgets the oldest.
 func (t *table) claimAddress(a netip.AddrPort, to *transport, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

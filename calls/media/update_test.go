@@ -132,19 +132,19 @@ func TestSwitches(t *testing.T) {
 
 			said = p.said()
 			waitFor(t, "all packets to arrive", func() bool { return arrived(e) >= uint64(said) })
-			least := time.Since(heard)
+			shortest := time.Since(heard)
 			tt.on()
 			after := hear(t, p, p, "after "+tt.name)
 			passing += p.said() - said
-			most := time.Since(began)
+			longest := time.Since(began)
 
 			// Dropped packets leave no gap, and the timestamp advances by the time that passed.
 			if n := after.SequenceNumber - before.SequenceNumber; n == 0 || n > passing {
 				t.Errorf("the sequence number advances by %d, want 1 to %d", n, passing)
 			}
 			passed := time.Duration(after.Timestamp-before.Timestamp) * time.Second / 48000
-			if passed < least-20*time.Millisecond || passed > most+20*time.Millisecond {
-				t.Errorf("the timestamp advances by %v, want %v to %v", passed, least, most)
+			if passed < shortest-20*time.Millisecond || passed > longest+20*time.Millisecond {
+				t.Errorf("the timestamp advances by %v, want %v to %v", passed, shortest, longest)
 			}
 			if after.SSRC != before.SSRC {
 				t.Errorf("the SSRC changes from %d to %d, want one SSRC", before.SSRC, after.SSRC)
@@ -168,15 +168,15 @@ func TestSourceChange(t *testing.T) {
 	alice.leg.Link(calls.Audio, bob.leg)
 	third := hear(t, alice.parts[0], bob.parts[0], "alice again")
 	if first.SSRC != second.SSRC || second.SSRC != third.SSRC {
-		t.Errorf("SSRCs are %d, %d and %d, want one", first.SSRC, second.SSRC, third.SSRC)
+		t.Errorf("SSRCs are %d, %d and %d, want a single SSRC", first.SSRC, second.SSRC, third.SSRC)
 	}
 
-	most := said() - saidBefore
-	if n := second.SequenceNumber - first.SequenceNumber; n == 0 || n > most {
-		t.Errorf("from alice to carol, the sequence number advances by %d, want 1 to %d", n, most)
+	longest := said() - saidBefore
+	if n := second.SequenceNumber - first.SequenceNumber; n == 0 || n > longest {
+		t.Errorf("from alice to carol, the sequence number advances by %d, want 1 to %d", n, longest)
 	}
-	if n := third.SequenceNumber - second.SequenceNumber; n == 0 || n > most {
-		t.Errorf("from carol to alice, the sequence number advances by %d, want 1 to %d", n, most)
+	if n := third.SequenceNumber - second.SequenceNumber; n == 0 || n > longest {
+		t.Errorf("from carol to alice, the sequence number advances by %d, want 1 to %d", n, longest)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestRestart(t *testing.T) {
 	must(t, err)
 	c.take(webrtc.SDPTypeAnswer, answer)
 	if strings.Contains(before, attribute(answer, "ice-ufrag")) {
-		t.Error("the answer to an ICE restart has the credentials from before")
+		t.Error("the answer to an ICE restart has the credentials from before, want new ones")
 	}
 	hear(t, c.parts[0], c.parts[0], "after")
 }

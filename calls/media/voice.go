@@ -98,8 +98,8 @@ const reportFrames = 250
 
 // listen decodes the client's next frame into pcm, and decides whether the other members hear it.
 func (v *voice) listen() {
-	codec, what := v.in.take(&v.raw)
-	switch what {
+	codec, kind := v.in.take(&v.raw)
+	switch kind {
 	case noAudio:
 		v.lost = 0
 		v.quiet = min(max(v.quiet, hangover)+1, alone)
@@ -160,7 +160,7 @@ func energy(samples []int16) int64 {
 	return sum / int64(len(samples))
 }
 
-// gains contains the factor of each volume, times 2^10.
+// gains contains the factor of each volume, times 2^10. Its index is the volume plus 50.
 var gains = func() (table [101]int64) {
 	for i := range table {
 		table[i] = int64(1024 * math.Pow(2, float64(i-50)/10))

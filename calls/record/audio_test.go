@@ -118,7 +118,7 @@ type stream struct {
 // A sent is a packet that a side sends.
 type sent struct {
 	calls.Packet
-	said    time.Duration // when the side said it, since the start of the recording
+	said    time.Duration // when the side spoke it, since the start of the recording
 	arrives time.Duration
 	side    calls.Side
 	report  bool // the packet is a sender report
@@ -258,21 +258,21 @@ func envelope(samples []int16, rate int) (loud []float64) {
 }
 
 // correlate returns the best correlation of two pieces of audio, at most 1. It also returns the
-// delay of a after b at which this correlation occurs, and tries delays of up to half a second.
+// delay of a after b at which this correlation occurs. It tries delays of up to half a second.
 func correlate(a, b []float64) (best float64, behind time.Duration) {
 	most := int(500 * time.Millisecond / slot)
 	for lag := -most; lag <= most; lag++ {
 		x, y := a[max(0, lag):], b[max(0, -lag):]
 		n := min(len(x), len(y))
-		if c := alike(x[:n], y[:n]); c > best {
+		if c := similarity(x[:n], y[:n]); c > best {
 			best, behind = c, time.Duration(lag)*slot
 		}
 	}
 	return best, behind
 }
 
-// alike returns the correlation of two series of numbers.
-func alike(x, y []float64) float64 {
+// similarity returns the correlation of two series of numbers.
+func similarity(x, y []float64) float64 {
 	meanX, meanY := mean(x), mean(y)
 	var xx, yy, xy float64
 	for i := range x {
@@ -295,9 +295,9 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// sounds checks that each ten seconds of a channel contain the wanted voice, misplaced by at most
+// checkVoice checks that every ten seconds of a channel contain the wanted voice, misplaced by at most
 // the tolerance.
-func sounds(t *testing.T, channel string, got []int16, rate int, want []int16, tolerance time.Duration) {
+func checkVoice(t *testing.T, channel string, got []int16, rate int, want []int16, tolerance time.Duration) {
 	t.Helper()
 	const part = 10 * int(time.Second/slot)
 	heard, original := envelope(got, rate), envelope(want, 16000)

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestDecodingBound shows that a client cannot make the server decode much more audio than the call
-// lasted. The other side's audio is unaffected.
+// TestDecodingBound shows that a client cannot make the server decode audio that is much longer than
+// the call. The other side's audio is unaffected.
 func TestDecodingBound(t *testing.T) {
 	const packets, every = 200 * 60, 5 * time.Millisecond // the maximum per side and minute
 	const length = packets * every
@@ -21,7 +21,7 @@ func TestDecodingBound(t *testing.T) {
 	}{
 		{"packets that overlap", long, 240},
 		{"packets with one timestamp", long, 0},
-		{"packets that are longer than the time to the next", long, 5760},
+		{"packets that are longer than their interval", long, 5760},
 		{"packets that cannot be decoded", []byte{0x1b, 0xff, 1}, 960},
 	}
 	for _, tt := range tests {

@@ -39,7 +39,7 @@ type kind uint8
 
 const (
 	headerKind kind = iota + 1 // the call, as JSON; always the first entry
-	packetKind                 // an RTP packet: side and codec, SSRC, number, time, payload
+	packetKind                 // an RTP packet: side and codec, SSRC, sequence number, timestamp, payload
 	clockKind                  // a side's RTP time and the matching wall-clock time in microseconds
 	pauseKind                  // a pause begins; the body is 1 to cut out the pause
 	resumeKind                 // the pause ends
@@ -50,6 +50,7 @@ const (
 const (
 	entryHead  = 1 + 2 + 8
 	packetHead = 1 + 4 + 2 + 4
+	clockBody  = 1 + 4 + 8
 	maxPayload = 8 << 10 // the largest entry of a packet; the engine's packets are smaller
 )
 
@@ -119,7 +120,7 @@ func appendPacket(b []byte, at time.Duration, side calls.Side, c codec, p *calls
 }
 
 func appendClock(b []byte, at time.Duration, side calls.Side, rtp uint32, wall time.Time) []byte {
-	b = appendEntry(b, clockKind, at, 1+4+8)
+	b = appendEntry(b, clockKind, at, clockBody)
 	b = append(b, byte(side)<<4)
 	b = binary.LittleEndian.AppendUint32(b, rtp)
 	return binary.LittleEndian.AppendUint64(b, uint64(wall.UnixMicro()))
@@ -165,7 +166,7 @@ func (e *entry) parseBody(b []byte) bool {
 	case packetKind:
 		return len(b) > packetHead && e.parsePacket(b)
 	case clockKind:
-		return len(b) == 13 && e.parseClock(b)
+		return len(b) == clockBody && e.parseClock(b)
 
 	case pauseKind:
 		e.skip = len(b) == 1 && b[0] == 1

@@ -129,8 +129,8 @@ func TestPause(t *testing.T) {
 			}
 
 			original := voice(1, 30)
-			sounds(t, "left", left[:10*rate], rate, original[:10*16000], tolerance)
-			sounds(t, "left after the pause", left[len(left)-10*rate:], rate, original[20*16000:], tolerance)
+			checkVoice(t, "left", left[:10*rate], rate, original[:10*16000], tolerance)
+			checkVoice(t, "left after the pause", left[len(left)-10*rate:], rate, original[20*16000:], tolerance)
 		})
 	}
 }
@@ -144,8 +144,7 @@ func isSilent(samples []int16) bool {
 	return true
 }
 
-// TestLimit shows that a recording is cut off at the maximum length of an upload, and that it is
-// marked as cut off.
+// TestLimit shows that a recording that is cut off at a maximum length is marked as incomplete.
 func TestLimit(t *testing.T) {
 	p := newTestSpool(t)
 	speak(p, 0, 100)

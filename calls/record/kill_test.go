@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 
 // recordUntilKilled reads the Sids of announced recordings from stdin, and records their calls
 // until it is killed. Once three seconds have passed and at most the last second is not on disk, it
-// prints at each tick how much audio is on disk. After 30 seconds it prints even if the disk is
-// slower.
+// prints at each tick the length of the audio on disk. After 30 seconds, it prints this even if the
+// disk is slower.
 func recordUntilKilled(dir, project string) {
 	s, err := Open(Config{Dir: dir})
 	if err != nil {

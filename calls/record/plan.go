@@ -9,7 +9,7 @@ import (
 )
 
 // A plan contains the result of the first pass over a spool. The first sample cannot be written
-// without it. Its size is limited by the length of the call, to about 300 KB per hour.
+// without it. It takes at most about 300 KB per hour of the call.
 type plan struct {
 	rate   int // sample rate of the result
 	frames int64
@@ -58,10 +58,12 @@ func survey(file io.ReaderAt) (*plan, error) {
 
 // A surveyor holds the state of the first pass.
 type surveyor struct {
-	end                 time.Duration // time of the last entry
-	wide, lost, stopped bool
-	paused              bool // the last span has no end yet
-	spans               []span
+	end     time.Duration // time of the last entry
+	wide    bool          // a side has a wideband codec
+	lost    bool          // packets were dropped
+	stopped bool          // the recording ended normally
+	paused  bool          // the last span has no end yet
+	spans   []span
 }
 
 // A span is the time of a pause.

@@ -24,8 +24,8 @@ type reader struct {
 // errNoSpool is returned for a file without a complete header, in which nothing was recorded.
 var errNoSpool = errors.New("not a spool")
 
-// errLaterSpool is returned for a spool in a format that this version cannot read. It is kept for
-// the version that wrote it.
+// errLaterSpool is returned for a spool in a format that this version cannot read. The spool is kept
+// for the version that wrote it.
 var errLaterSpool = errors.New("a later version of selvage wrote the spool")
 
 // openReader reads the header of a spool, and returns a reader for the entries after it.
@@ -60,7 +60,7 @@ func (r *reader) header() (call calls.RecordedCall, err error) {
 		return calls.RecordedCall{}, err
 	}
 	if e.kind != headerKind || json.Unmarshal(e.payload, &call) != nil || call.Sid == "" {
-		return calls.RecordedCall{}, errLaterSpool // the block is complete
+		return calls.RecordedCall{}, errLaterSpool // the checksum is right, so the header is not damaged
 	}
 	return call, nil
 }

@@ -265,8 +265,8 @@ func (s *Spools) forget(sid string) {
 	delete(s.spools, sid)
 }
 
-// Close stops all recordings in progress, and waits until they are rendered or ctx is done. The Run
-// of the next process renders the spools that are left.
+// Close stops all recordings in progress, and waits until they are rendered or ctx is done. In the
+// next process, Run renders the spools that are left.
 func (s *Spools) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

@@ -181,7 +181,7 @@ func TestOnce(t *testing.T) {
 
 	w.recover(t)
 	first := w.find(t, sid)
-	if err := os.WriteFile(spool, content, 0o600); err != nil { // as if it had not been deleted
+	if err := os.WriteFile(spool, content, 0o600); err != nil { // as if the spool had not been deleted
 		t.Fatal(err)
 	}
 	w.recover(t)
@@ -224,7 +224,7 @@ func TestSpoolOutlives(t *testing.T) {
 		w.wantSpools(t, 0)
 	})
 
-	t.Run("given up", func(t *testing.T) {
+	t.Run("abandoned", func(t *testing.T) {
 		w := newWorld(t)
 		sid := w.interrupted(t, w.call(time.Hour), 50)
 		w.ahead = 48 * time.Hour
@@ -276,7 +276,7 @@ func TestRetry(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(w.media, "incoming"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Open(Config{Dir: w.dir.Name(), Recordings: newWorldAt(t, w)})
+	again, err := Open(Config{Dir: w.dir.Name(), Recordings: reopenRecordings(t, w)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,8 @@ func (s *Spools) findWithoutMedia(
 	return rec, isAbsent || !rec.Waits.IsZero(), nil
 }
 
-// render makes a recording from a spool. When it returns nil, the spool is no longer needed. The
-// recording is then safe or was deleted, or nothing was recorded.
+// render makes a recording from a spool. When it returns nil, the spool is no longer needed: the
+// recording is complete or has been deleted, or nothing was recorded.
 //
 // A process may be killed after it has ingested a recording and before it removes the spool. The
 // next attempt then finds a recording that already has media. If two attempts race, the key of the

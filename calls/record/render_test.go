@@ -52,8 +52,8 @@ func TestRenderCodecs(t *testing.T) {
 				t.Errorf("the length is %v, want %ds", length, seconds)
 			}
 
-			sounds(t, "left", left, rate, alice, 100*time.Millisecond)
-			sounds(t, "right", right, rate, bob, 100*time.Millisecond)
+			checkVoice(t, "left", left, rate, alice, 100*time.Millisecond)
+			checkVoice(t, "right", right, rate, bob, 100*time.Millisecond)
 		})
 	}
 }
@@ -94,7 +94,7 @@ func TestInterruptions(t *testing.T) {
 			got, _, rate := rendered(t, p)
 
 			clear(alice[from*16000/time.Second : to*16000/time.Second])
-			sounds(t, "left", got, rate, alice, 100*time.Millisecond)
+			checkVoice(t, "left", got, rate, alice, 100*time.Millisecond)
 			begin, end := from+150*time.Millisecond, to-50*time.Millisecond
 			if !isSilent(got[begin*16000/time.Second : end*16000/time.Second]) {
 				t.Error("the interruption is not silent")
@@ -114,8 +114,8 @@ func TestDrift(t *testing.T) {
 	p := spoolOf(t, nil, left.packets(t, calls.CallerSide), right.packets(t, calls.CalleeSide))
 	gotLeft, gotRight, rate := rendered(t, p)
 
-	sounds(t, "left", gotLeft, rate, warp(alice, ppm), 70*time.Millisecond)
-	sounds(t, "right", gotRight, rate, warp(bob, -ppm), 70*time.Millisecond)
+	checkVoice(t, "left", gotLeft, rate, warp(alice, ppm), 70*time.Millisecond)
+	checkVoice(t, "right", gotRight, rate, warp(bob, -ppm), 70*time.Millisecond)
 }
 
 // warp returns the audio as a clock that is too fast by ppm would play it.

@@ -110,7 +110,7 @@ func (w *world) wantSpools(t testing.TB, want int) {
 	}
 }
 
-// recover renders all spools in the same way as the next process.
+// recover renders all spools as the next process would.
 func (w *world) recover(t testing.TB) {
 	t.Helper()
 	if err := w.enqueueUnlocked(t.Context()); err != nil {
@@ -165,8 +165,8 @@ func (w *world) samples(t testing.TB, sid string) []int16 {
 	return all
 }
 
-// interrupted starts a recording and simulates the death of the process. After the given number of
-// packets, nothing is written, and the lock is released.
+// interrupted starts a recording and simulates the death of the process after the given number of
+// packets, in the middle of writing an entry. The lock on the spool is released.
 func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (sid string) {
 	t.Helper()
 	sid, err := w.announce(t.Context(), c)
@@ -194,7 +194,8 @@ func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (si
 	return sid
 }
 
-// speak passes G.711 packets with sound to both taps. The two sides have different square waves.
+// speak passes G.711 packets with sound to both taps. Each side has a square wave of its own
+// frequency.
 func speak(p *spool, from, to int) {
 	for i := from; i < to; i++ {
 		for side := range p.taps {
@@ -207,8 +208,8 @@ func speak(p *spool, from, to int) {
 	}
 }
 
-// newWorldAt opens the recordings of a world again, in the same way as the next process.
-func newWorldAt(t testing.TB, w *world) *recordings.Recordings {
+// reopenRecordings opens the recordings of a world again, as the next process would.
+func reopenRecordings(t testing.TB, w *world) *recordings.Recordings {
 	t.Helper()
 	return recordings.New(recordings.Config{Store: w.store, Media: storetest.Media(t, w.media)})
 }

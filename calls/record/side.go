@@ -10,7 +10,8 @@ import (
 )
 
 // A sideReader reads the audio of one side as continuous samples. The position of a sample is its
-// time in the recording, including pauses. It reads the spool as needed and buffers about a second.
+// time in the recording, including pauses. A sideReader reads the spool as needed, and buffers about a
+// second of audio.
 type sideReader struct {
 	in      *reader
 	side    calls.Side

@@ -35,8 +35,7 @@ type spool struct {
 	stopped bool
 
 	// Only the goroutine of run uses the following fields. The second buffer is in the field sealed
-	// while it waits to be written, and otherwise in the field spare. The other one of these fields
-	// is nil.
+	// while it waits to be written, and otherwise in the field spare. The other field is nil.
 	spare  []byte
 	sealed []byte
 	offset int64  // offset of the next block

@@ -11,7 +11,7 @@ import (
 
 const (
 	writeEvery = 250 * time.Millisecond // a killed process loses at most this much
-	syncEvery  = 750 * time.Millisecond // a power failure loses at most the sum of both, a second
+	syncEvery  = 750 * time.Millisecond // a power failure loses at most the sum of both times, one second
 
 	// lastTries is how many times run tries to write the end of a recording. It tries once a
 	// second.
@@ -25,7 +25,7 @@ func (p *spool) create() error {
 		return fmt.Errorf("writing spool: %w", err)
 	}
 	if len(header) > math.MaxUint16 {
-		return fmt.Errorf("writing spool: a header of %d bytes", len(header))
+		return fmt.Errorf("writing spool: the header is too long, with %d bytes", len(header))
 	}
 	block := appendEntry(make([]byte, blockHead), headerKind, 0, len(header))
 	block = append(block, header...)
@@ -131,7 +131,7 @@ func (p *spool) takeBlock() bool {
 	return true
 }
 
-// sync makes the file durable, and reports whether it is.
+// sync tries to make the file durable, and reports whether it has succeeded.
 func (p *spool) sync() bool {
 	err := p.file.Sync()
 	p.report(err)

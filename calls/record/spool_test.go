@@ -172,7 +172,7 @@ func TestFullDisk(t *testing.T) {
 	}
 
 	if n := len(p.open) + len(p.sealed); n > 2*maxBuffer+blockHead {
-		t.Errorf("%d bytes wait to be written, want %d at most", n, 2*maxBuffer+blockHead)
+		t.Errorf("%d bytes wait to be written, want at most %d", n, 2*maxBuffer+blockHead)
 	}
 	p.file = file
 	if !p.write() {
@@ -199,7 +199,7 @@ func TestFullDisk(t *testing.T) {
 	}
 
 	if lost == 0 {
-		t.Error("the spool says that no packets were lost, want some")
+		t.Error("the spool records no lost packets, want some")
 	}
 	if kept+lost != packets+1 {
 		t.Errorf("the spool accounts for %d kept and %d lost packets, want %d together", kept, lost, packets+1)
@@ -213,7 +213,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plan.whole {
-		t.Error("survey says that the recording is whole, want a part missing")
+		t.Error("survey reports a complete recording, want an incomplete one")
 	}
 }
 
@@ -234,7 +234,7 @@ func TestLag(t *testing.T) {
 	defer tick.Stop()
 	for end := time.Now().Add(time.Minute); p.owner.Stats().Lag >= time.Hour; <-tick.C {
 		if time.Now().After(end) {
-			t.Fatal("the lag stays although the disk works")
+			t.Fatal("the lag does not decrease although the disk works")
 		}
 	}
 	p.Stop()
@@ -301,7 +301,7 @@ func TestFlood(t *testing.T) {
 
 	p.write()
 	if most := int64(maxBurst + 2*60*maxRate); p.offset > most {
-		t.Errorf("a minute has %d bytes, want %d at most", p.offset, most)
+		t.Errorf("a minute takes %d bytes, want at most %d", p.offset, most)
 	}
 }
 

@@ -43,7 +43,7 @@ func (t *tap) Packet(packet calls.Packet) {
 	p.open = appendPacket(p.open, at, t.side, c, &packet)
 }
 
-// hasRoom reports whether a packet may be stored, and then counts its bytes.
+// hasRoom reports whether a packet may be stored. If so, it counts the packet's bytes.
 func (p *spool) hasRoom(side calls.Side, at time.Duration, size int) bool {
 	used := p.used[side] + int64(size)
 	isOverRate := used > maxBurst+int64(at.Seconds()*maxRate)

@@ -89,14 +89,14 @@ func (t *timeline) fitLines() {
 
 func (s *segment) fitLine() {
 	w := s.windows
-	least := make([]int64, len(w))
+	lowest := make([]int64, len(w))
 	for from := 0; from < len(w); {
 		to := from + 1
 		for to < len(w) && !s.breaks(from, to) {
 			to++
 		}
 		for i := from; i < to; i++ {
-			least[i] = lowestBase(w[max(from, i-reach):min(to, i+reach+1)])
+			lowest[i] = lowestBase(w[max(from, i-reach):min(to, i+reach+1)])
 		}
 		if from > 0 {
 			w[from].leap = true
@@ -108,7 +108,7 @@ func (s *segment) fitLine() {
 	}
 
 	for i := range w {
-		w[i].base = least[i]
+		w[i].base = lowest[i]
 	}
 }
 
@@ -129,11 +129,11 @@ func (s *segment) breaks(from, at int) bool {
 }
 
 func lowestBase(w []window) int64 {
-	least := w[0].base
+	lowest := w[0].base
 	for i := range w {
-		least = min(least, w[i].base)
+		lowest = min(lowest, w[i].base)
 	}
-	return least
+	return lowest
 }
 
 func lastReport(w []window) (sender int64, ok bool) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A line is a packet with the time at which its audio was said. The test compares this time with
-// its place on a timeline.
+// A line is a packet with the time at which its audio was said. The test compares this time with the
+// packet's place on a timeline.
 type line struct {
 	e    entry
 	said time.Duration
@@ -49,28 +49,28 @@ func (l *line) isSaidBetween(from, to time.Duration) bool { return l.said >= fro
 
 // A timelineTest describes the packets of a sender; see lines.
 type timelineTest struct {
-	name    string
-	length  time.Duration
-	ppm     float64
-	jitter  time.Duration
-	reports bool
-	say     func(l *line) bool
-	most    time.Duration // how far off a packet may be
+	name     string
+	length   time.Duration
+	ppm      float64
+	jitter   time.Duration
+	reports  bool
+	say      func(l *line) bool
+	maxError time.Duration // how far off a packet may be
 }
 
 // timelineTests returns the senders of TestTimeline.
 func timelineTests() []timelineTest {
 	const ms = time.Millisecond
 	return []timelineTest{
-		{name: "no jitter", length: time.Minute, most: 1 * ms},
-		{name: "jitter", length: time.Minute, jitter: 40 * ms, most: 5 * ms},
-		{name: "a fast clock for four hours", length: 4 * time.Hour, ppm: 100, jitter: 40 * ms, most: 15 * ms},
-		{name: "a slow clock for four hours", length: 4 * time.Hour, ppm: -100, jitter: 40 * ms, most: 15 * ms},
+		{name: "no jitter", length: time.Minute, maxError: 1 * ms},
+		{name: "jitter", length: time.Minute, jitter: 40 * ms, maxError: 5 * ms},
+		{name: "a fast clock for four hours", length: 4 * time.Hour, ppm: 100, jitter: 40 * ms, maxError: 15 * ms},
+		{name: "a slow clock for four hours", length: 4 * time.Hour, ppm: -100, jitter: 40 * ms, maxError: 15 * ms},
 		{
-			name:   "the path gets slower",
-			length: 10 * time.Minute,
-			jitter: 10 * ms,
-			most:   95 * ms,
+			name:     "the path gets slower",
+			length:   10 * time.Minute,
+			jitter:   10 * ms,
+			maxError: 95 * ms,
 			say: func(l *line) bool {
 				if l.isSaidBetween(5*time.Minute, time.Hour) {
 					l.e.at += 90 * ms
@@ -80,18 +80,18 @@ func timelineTests() []timelineTest {
 		},
 
 		{
-			name:   "silence with running timestamps",
-			length: time.Minute,
-			jitter: 20 * ms,
-			most:   5 * ms,
-			say:    func(l *line) bool { return !l.isSaidBetween(20*time.Second, 30*time.Second) },
+			name:     "silence with running timestamps",
+			length:   time.Minute,
+			jitter:   20 * ms,
+			maxError: 5 * ms,
+			say:      func(l *line) bool { return !l.isSaidBetween(20*time.Second, 30*time.Second) },
 		},
 
 		{
-			name:   "muted, and the clock stands still",
-			length: time.Minute,
-			jitter: 20 * ms,
-			most:   10 * ms,
+			name:     "muted, and the clock stands still",
+			length:   time.Minute,
+			jitter:   20 * ms,
+			maxError: 10 * ms,
 			say: func(l *line) bool {
 				if l.said >= 30*time.Second {
 					l.e.rtp -= 10 * 48000
@@ -102,10 +102,10 @@ func timelineTests() []timelineTest {
 		},
 
 		{
-			name:   "muted for less than a second",
-			length: time.Minute,
-			jitter: 20 * ms,
-			most:   10 * ms,
+			name:     "muted for less than a second",
+			length:   time.Minute,
+			jitter:   20 * ms,
+			maxError: 10 * ms,
 			say: func(l *line) bool {
 				if l.said >= 21*time.Second {
 					l.e.rtp -= 48000 / 2
@@ -116,12 +116,12 @@ func timelineTests() []timelineTest {
 		},
 
 		{
-			name:    "muted again and again, with reports",
-			length:  2 * time.Minute,
-			ppm:     50,
-			jitter:  20 * ms,
-			reports: true,
-			most:    15 * ms,
+			name:     "muted again and again, with reports",
+			length:   2 * time.Minute,
+			ppm:      50,
+			jitter:   20 * ms,
+			reports:  true,
+			maxError: 15 * ms,
 			say: func(l *line) bool {
 				mutes := uint32((l.said + 5*time.Second) / (10 * time.Second))
 				l.e.rtp -= mutes * 3 * 48000
@@ -132,10 +132,10 @@ func timelineTests() []timelineTest {
 		},
 
 		{
-			name:   "the network stalls for three seconds",
-			length: time.Minute,
-			jitter: 20 * ms,
-			most:   5 * ms,
+			name:     "the network stalls for three seconds",
+			length:   time.Minute,
+			jitter:   20 * ms,
+			maxError: 5 * ms,
 			say: func(l *line) bool {
 				if l.isSaidBetween(30*time.Second, 33*time.Second) {
 					l.e.at = 33*time.Second + (l.said-30*time.Second)/100
@@ -145,11 +145,11 @@ func timelineTests() []timelineTest {
 		},
 
 		{
-			name:    "a minute of congestion, with reports",
-			length:  5 * time.Minute,
-			jitter:  5 * ms,
-			reports: true,
-			most:    60 * ms,
+			name:     "a minute of congestion, with reports",
+			length:   5 * time.Minute,
+			jitter:   5 * ms,
+			reports:  true,
+			maxError: 60 * ms,
 			say: func(l *line) bool {
 				if l.isSaidBetween(2*time.Minute, 2*time.Minute+40*time.Second) {
 					l.e.at += 400 * ms
@@ -159,10 +159,10 @@ func timelineTests() []timelineTest {
 		},
 
 		{
-			name:   "the page is reloaded",
-			length: time.Minute,
-			jitter: 20 * ms,
-			most:   10 * ms,
+			name:     "the page is reloaded",
+			length:   time.Minute,
+			jitter:   20 * ms,
+			maxError: 10 * ms,
 			say: func(l *line) bool {
 				if l.said >= 22*time.Second {
 					l.e.ssrc = 99
@@ -174,10 +174,10 @@ func timelineTests() []timelineTest {
 		},
 
 		{
-			name:   "the codec changes",
-			length: time.Minute,
-			jitter: 20 * ms,
-			most:   10 * ms,
+			name:     "the codec changes",
+			length:   time.Minute,
+			jitter:   20 * ms,
+			maxError: 10 * ms,
 			say: func(l *line) bool {
 				if l.said >= 30*time.Second {
 					l.e.codec, l.e.rtp = muLawCodec, uint32(l.said/(20*ms))*160
@@ -187,10 +187,10 @@ func timelineTests() []timelineTest {
 		},
 
 		{
-			name:   "timestamps leap ahead",
-			length: time.Minute,
-			jitter: 20 * ms,
-			most:   10 * ms,
+			name:     "timestamps leap ahead",
+			length:   time.Minute,
+			jitter:   20 * ms,
+			maxError: 10 * ms,
 			say: func(l *line) bool {
 				if l.said >= 30*time.Second {
 					l.e.rtp += 3 * 48000
@@ -207,8 +207,8 @@ func TestTimeline(t *testing.T) {
 	for _, tt := range timelineTests() {
 		t.Run(tt.name, func(t *testing.T) {
 			lost, worst := placeAll(lines(tt.length, tt.ppm, tt.jitter, tt.reports, tt.say))
-			if abs(worst) > tt.most {
-				t.Errorf("a packet is misplaced by %v, want at most %v", worst, tt.most)
+			if abs(worst) > tt.maxError {
+				t.Errorf("a packet is misplaced by %v, want at most %v", worst, tt.maxError)
 			}
 			if lost > 12 {
 				t.Errorf("%d packets have no place, want at most 12", lost)
@@ -296,6 +296,6 @@ func TestHostileTimeline(t *testing.T) {
 		}
 	}
 	if worst > 5*time.Minute {
-		t.Errorf("a packet is placed %v from its arrival, want 5 minutes at most", worst)
+		t.Errorf("a packet is placed %v from its arrival, want at most 5 minutes", worst)
 	}
 }

@@ -4,14 +4,15 @@ import "time"
 
 const (
 	windowLength = time.Second            // maximum length of a window
-	minWindow    = 250 * time.Millisecond // limits the windows and segments of a hostile sender
+	minWindow    = 250 * time.Millisecond // so that a hostile sender cannot cause many windows or segments
 
 	// leap is how much the change of a timestamp must differ from the time between two packets to
 	// count as a leap. The cause may be the network or the sender. For example, the sender's clock
 	// may have stood still while it sent nothing.
 	leap = 100 * time.Millisecond
 
-	// Beyond these limits, the sender has restarted. RFC 3550, appendix A.1, uses 3000 and 100.
+	// A packet beyond these limits shows that the sender has restarted. RFC 3550, appendix A.1, uses
+	// 3000 and 100.
 	maxLeap    = 10 * time.Second
 	maxDropout = 3000
 	maxReorder = 100
@@ -26,7 +27,7 @@ type place struct {
 	arrived time.Duration
 }
 
-// A window covers a second of one side's packets.
+// A window covers up to a second of one side's packets.
 type window struct {
 	rtp  int64 // timestamp of its first packet; after a leap, the lowest one
 	base int64 // minimum of arrival minus timestamp, in microseconds
@@ -57,7 +58,7 @@ type tracker struct {
 	seqRaw         uint16
 	rtpRaw         uint32
 	arrived        time.Duration
-	leapt, started bool // the last packet followed a leap, or started a segment
+	leapt, started bool // whether the last packet followed a leap, and whether it started a segment
 
 	before int64 // newest timestamp before the last packet
 }

@@ -45,7 +45,7 @@ func encode(b []byte, v any) []byte {
 		}
 		return append(b, 'e')
 	}
-	panic("a value that bencode does not have")
+	panic("rtpengine: a value that has no form in bencode")
 }
 
 // decodeDict decodes a dictionary that fills all of b.

@@ -100,7 +100,7 @@ func wait[T any](t *testing.T, what string, from <-chan T) T {
 	panic("unreachable")
 }
 
-// A browser is a client with a line, which sends Opus.
+// A browser is a client that sends Opus over a [line.Line].
 type browser struct {
 	*watcher
 	t     *testing.T
@@ -159,7 +159,7 @@ func (b *browser) open(description string) {
 	b.line = l
 }
 
-// renew connects a new line, like a page after a reload.
+// renew connects a new line, as a page does after a reload.
 func (b *browser) renew(description string) {
 	b.t.Helper()
 	b.mu.Lock()

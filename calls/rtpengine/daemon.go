@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// These constants determine how long the engine waits for a daemon: four seconds. If a daemon does
-// not answer, all its calls end, but a busy machine may only have suspended it for a while. A
-// repeated request has the same cookie, so that the daemon repeats its reply.
+// The engine repeats a request for four seconds before it gives up and ends all calls of the daemon. A
+// busy machine may have suspended the daemon for a while. A repeated request has the same cookie, so
+// that the daemon repeats its reply.
 const (
 	repeatAfter = 250 * time.Millisecond
 	repeats     = 16

@@ -174,8 +174,8 @@ func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 
 // remoteFor returns the address with which packets are exchanged. described is the address in the
 // client's description. For phones, packets are exchanged with the proved address. For gateways,
-// the described address is used, unless it has a different address family, or is private, loopback
-// or unusable while the proved address is not.
+// the described address is used, unless its address family differs from that of the proved address,
+// or it is private, loopback or unusable while the proved address is not.
 func (l *leg) remoteFor(described netip.Addr) netip.Addr {
 	proved := l.phone
 	switch {
@@ -223,7 +223,7 @@ func (l *leg) accept(d *sdp.Description) error {
 }
 
 // findAnswer returns the section with the given mid. Some phones do not repeat mids, so it may
-// return the section at index instead.
+// return the section with the given index instead.
 func findAnswer(d *sdp.Description, mid string, index int) *sdp.Section {
 	for i := range d.Sections {
 		if d.Sections[i].Mid == mid {

@@ -1,5 +1,5 @@
 // Package rtpengine is an engine for calls whose media is carried by rtpengine, a media server for
-// SIP. selvage controls rtpengine by the NG protocol over UDP.
+// SIP. selvage controls rtpengine through the NG protocol over UDP.
 //
 // rtpengine transcodes. Browsers send Opus to it whenever they can, and phones get a codec that
 // they support. Each leg has its own session, between the client and "the switch", which is this
@@ -88,12 +88,12 @@ func New(cfg Config) (*Engine, error) {
 		})
 	}
 
-	over := time.NewTimer(startFor)
-	defer over.Stop()
+	deadline := time.NewTimer(startFor)
+	defer deadline.Stop()
 	for range e.daemons {
 		select {
 		case <-checked:
-		case <-over.C:
+		case <-deadline.C:
 			return e, nil
 		}
 	}
@@ -174,7 +174,7 @@ func (e *Engine) firstUp() *daemon {
 }
 
 // errSource is the error for shared screens and additional devices. rtpengine would send reports
-// about a screen's video to the same member's camera, which cannot repeat the lost picture.
+// about the video of a screen to the same member's camera, which cannot resend pictures of the screen.
 var errSource = problem.New(problem.Invalid, "no_media", "rtpengine carries no shared screens and no further devices")
 
 // Answer implements calls.Engine.

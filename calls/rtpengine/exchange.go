@@ -76,13 +76,13 @@ func (l *leg) describe(command, by, text string) (string, error) {
 		"sdp":     text,
 		"flags":   append([]string{"trust-address", "port-latching"}, l.flags(by)...),
 	}
-	other, mine := switchTag, []string{"external", "internal"}
+	other, direction := switchTag, []string{"external", "internal"}
 	if by == switchTag {
-		other, mine = clientTag, []string{"internal", "external"}
+		other, direction = clientTag, []string{"internal", "external"}
 	}
 	if command == "offer" {
 		arguments["from-tag"] = by
-		arguments["direction"] = mine
+		arguments["direction"] = direction
 		if l.established {
 			arguments["to-tag"] = other
 		}
@@ -93,7 +93,7 @@ func (l *leg) describe(command, by, text string) (string, error) {
 	if command == "offer" && !l.isPhone() {
 		// With these flags, browsers always have the controlling role (RFC 8445, section 6.1.1).
 		// Otherwise, the role would depend on which side sent the offer. It would change when a
-		// client that was rung adds video.
+		// client that was called adds video.
 		arguments["ICE-lite"] = map[string]string{switchTag: "forward", clientTag: "backward"}[by]
 	}
 	if by == switchTag {

@@ -129,7 +129,7 @@ func (l *leg) target() *leg {
 	return l.to[calls.Audio]
 }
 
-// SendDigits implements calls.Media. Digits only reach phones, because browsers have no use for
+// SendDigits implements calls.Media. Digits reach only phones, because browsers have no use for
 // them.
 func (l *leg) SendDigits(digits string) {
 	to := l.target()

@@ -14,8 +14,8 @@ import (
 // Internal is for unencrypted media from rtpengine itself and from selvage.
 type Place struct{ External, Internal netip.Addr }
 
-// Probe opens a session at a daemon in the same way as a call, ends it, and returns the addresses
-// that the daemon used.
+// Probe opens a session at a daemon, as a call would, and ends it. It returns the addresses that the
+// daemon used.
 func Probe(ctx context.Context, address string) (at Place, err error) {
 	d, err := dial(address, ctx.Done())
 	if err != nil {

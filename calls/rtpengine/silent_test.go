@@ -16,10 +16,11 @@ import (
 )
 
 // A deafDaemon answers pings until the first other command. From then on, it answers nothing, and
-// reports pings and other commands.
+// reports pings and other commands over its channels.
 type deafDaemon struct {
-	address        string
-	pinged, called chan struct{}
+	address string
+	pinged  chan struct{} // receives a value for each ping, unless one is waiting
+	called  chan struct{} // receives a value for each other command, unless one is waiting
 }
 
 func newDeafDaemon(t *testing.T) deafDaemon {
@@ -34,7 +35,7 @@ func newDeafDaemon(t *testing.T) deafDaemon {
 	return d
 }
 
-// newSocket returns a socket, at which nothing answers yet. It is closed at the end of the test.
+// newSocket returns a socket on which nothing answers yet. It is closed at the end of the test.
 func newSocket(t *testing.T) *net.UDPConn {
 	t.Helper()
 	conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -105,8 +106,8 @@ func start(t *testing.T, addresses ...string) *rtpengine.Engine {
 	return e
 }
 
-// TestLateDaemon shows that an engine starts although its daemon does not answer. There are no calls
-// until the daemon answers.
+// TestLateDaemon shows that an engine starts although its daemon does not answer. The engine refuses
+// calls until the daemon answers.
 func TestLateDaemon(t *testing.T) {
 	conn := newSocket(t)
 	e := start(t, conn.LocalAddr().String())
@@ -147,7 +148,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 		answered <- err
 	}()
 	wait(t, "the request", deaf.called)
-	wait(t, "a ping after it", deaf.pinged)
+	wait(t, "a ping after the request", deaf.pinged)
 	if err := e.Close(); err != nil {
 		t.Errorf("Close = %v, want no error", err)
 	}

@@ -211,7 +211,7 @@ func (t *tap) takeReport(b []byte) {
 	if b[1] != 200 || len(b) < 28 {
 		return
 	}
-	const since1900 = 2208988800 // seconds up to 1970
+	const since1900 = 2208988800 // seconds from 1900 to 1970
 	seconds, fraction := binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint32(b[12:])
 	wall := time.Unix(int64(seconds)-since1900, int64(uint64(fraction)*1e9>>32))
 	t.to.Clock(calls.Audio, binary.BigEndian.Uint32(b[16:]), wall)

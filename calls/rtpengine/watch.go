@@ -13,17 +13,17 @@ import (
 // These constants are the intervals between checks of a session, before and after the client's
 // first packet.
 const (
-	lookOften   = 250 * time.Millisecond
-	lookAtTimes = 4 * time.Second
+	lookOften  = 250 * time.Millisecond
+	lookRarely = 4 * time.Second
 )
 
 // timeout is how long the client may be silent before it counts as lost. Browsers that send no
 // audio still send a report about received packets every five seconds.
 const timeout = 2 * calls.LostAfter
 
-// errStranger ends the media of a phone if rtpengine receives the phone's media from a different
-// address.
-var errStranger = errors.New("media of a phone came from an address that it has not proved")
+// errStranger is why the media of a phone ends if rtpengine receives it from an address that is not
+// the phone's.
+var errStranger = errors.New("a phone's media came from an address that the phone has not proved")
 
 // A presence is the state that the leg's watcher was last notified of.
 type presence int
@@ -54,7 +54,7 @@ func (l *leg) watch() {
 		}
 		l.io.Unlock()
 		state = l.look(session, state)
-		every = lookAtTimes
+		every = lookRarely
 		if state == unconnected {
 			every = lookOften
 		}
@@ -65,7 +65,7 @@ func (l *leg) watch() {
 func (l *leg) look(session string, state presence) presence {
 	reply, err := l.daemon.request("query", dict{"call-id": session})
 	if errors.Is(err, unknownSession) && l.isCurrent(session) {
-		l.engine.background(func() { l.fail(errors.New("rtpengine has ended the session, or was started again")) })
+		l.engine.background(func() { l.fail(errors.New("rtpengine ended the session or was restarted")) })
 		return state
 	}
 	if err != nil {

@@ -32,8 +32,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestMoveTo shows which address a gateway's media may come from after the gateway has answered at another
-// of its addresses.
+// TestMoveTo shows from which address media may come after a gateway has answered at another of its
+// addresses.
 func TestMoveTo(t *testing.T) {
 	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("198.51.100.1")
 	l := new(Engine).newLeg(nil, nil, calls.Terms{Phone: first, Gateway: true})
@@ -55,8 +55,8 @@ type failing struct {
 
 func (f failing) Failed(err error) { f.errs <- err }
 
-// TestApart shows that a call whose sides are at different rtpengines ends. Its sides could not hear
-// each other.
+// TestApart shows that the media fails if the sides of a call are at different rtpengines. The sides
+// could not hear each other.
 func TestApart(t *testing.T) {
 	e := &Engine{log: slog.New(slog.DiscardHandler), legs: map[*leg]struct{}{}, done: make(chan struct{})}
 	w := failing{errs: make(chan error, 2)}

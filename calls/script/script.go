@@ -256,7 +256,7 @@ func (v verb) check() error {
 	return fmt.Errorf("%.20q is not a verb", string(v.Verb))
 }
 
-// checkPlay is check for play.
+// checkPlay implements check for the verb play.
 func (v verb) checkPlay() error {
 	return cmp.Or(v.only(verb{URL: v.URL, Digits: v.Digits, Seconds: v.Seconds}),
 		need(v.URL != "", "play needs a url"),

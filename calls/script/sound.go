@@ -116,7 +116,7 @@ func decode(file []byte) (sound []int16, err error) {
 		return nil, err
 	}
 	if f.SampleRate < 8000 || f.SampleRate > 192000 {
-		return nil, fmt.Errorf("its sample rate is %d Hz", f.SampleRate)
+		return nil, fmt.Errorf("its sample rate of %d Hz is not supported", f.SampleRate)
 	}
 
 	opened, err := audio.Open(r, f, nil)

@@ -18,7 +18,7 @@ func TestSoundWithLyingTag(t *testing.T) {
 	frames := int(5 * time.Minute / mp3test.FrameLength)
 	_, err := decode(mp3test.Lying(frames))
 	if err == nil || !strings.Contains(err.Error(), "longer than 2m0s") {
-		t.Errorf("decode = %v, want an error with %q", err, "longer than 2m0s")
+		t.Errorf("decode = %v, want an error that contains %q", err, "longer than 2m0s")
 	}
 }
 

@@ -18,7 +18,7 @@ func (p *parser) attribute(name, value string) error {
 		}
 
 	case "mid":
-		if !token(value) {
+		if !isToken(value) {
 			return invalid("a=mid is malformed")
 		}
 		s.Mid = value
@@ -68,7 +68,7 @@ func (s *Section) setTransport(name, value string) error {
 	case "fingerprint":
 		hash, digits, _ := strings.Cut(value, " ")
 		sum, err := hex.DecodeString(strings.ReplaceAll(digits, ":", ""))
-		if err != nil || len(sum) == 0 || len(sum) > 64 || !token(hash) {
+		if err != nil || len(sum) == 0 || len(sum) > 64 || !isToken(hash) {
 			return invalid("a=fingerprint is malformed")
 		}
 		// A section may have several fingerprints. All clients support sha-256.
@@ -105,7 +105,7 @@ func (p *parser) format(name, value string) error {
 		c.Feedback = []string{rest}
 	case "rtpmap":
 		parts := strings.Split(rest, "/")
-		if len(parts) < 2 || len(parts) > 3 || !token(parts[0]) {
+		if len(parts) < 2 || len(parts) > 3 || !isToken(parts[0]) {
 			return invalid("a=rtpmap is malformed")
 		}
 
@@ -128,8 +128,8 @@ func (p *parser) format(name, value string) error {
 	return nil
 }
 
-// addExtension reads a=extmap:<id>[/<direction>] <uri>. Ids above 14 need two-byte headers, to
-// which answers never agree.
+// addExtension reads a=extmap:<id>[/<direction>] <uri>. Ids above 14 need two-byte headers,
+// which answers never accept.
 func (s *Section) addExtension(value string) {
 	id, uri, _ := strings.Cut(value, " ")
 	id, _, _ = strings.Cut(id, "/")
@@ -145,7 +145,7 @@ func (s *Section) addExtension(value string) {
 func (s *Section) addSource(name, value string) {
 	first, rest, _ := strings.Cut(value, " ")
 	if name == "msid" {
-		if s.Stream == "" && token(first) && token(rest) {
+		if s.Stream == "" && isToken(first) && isToken(rest) {
 			s.Stream, s.Track = first, rest
 		}
 		return
@@ -153,7 +153,7 @@ func (s *Section) addSource(name, value string) {
 
 	n, err := strconv.ParseUint(first, 10, 32)
 	cname, ok := strings.CutPrefix(rest, "cname:")
-	if err == nil && ok && s.SSRC == 0 && token(cname) {
+	if err == nil && ok && s.SSRC == 0 && isToken(cname) {
 		s.SSRC, s.Name = uint32(n), cname
 	}
 }

@@ -51,8 +51,8 @@ func Suites(list string) (supported []string) {
 const maxCrypto = 16
 
 // addCrypto reads a=crypto:<tag> <suite> inline:<key>. It ignores lines with an unknown suite,
-// several keys or a key identifier (MKI). It also ignores lines with session parameters that it
-// would have to obey, such as UNENCRYPTED_SRTP.
+// several keys or a key identifier (MKI). It also ignores lines with session parameters that change
+// the encryption, such as UNENCRYPTED_SRTP.
 func (s *Section) addCrypto(value string) {
 	fields := strings.Fields(value)
 	if len(fields) < 3 || len(s.Crypto) == maxCrypto {

@@ -56,7 +56,7 @@ func (p *parser) line(line string) error {
 	if line == "" {
 		return nil
 	}
-	if len(line) < 2 || line[1] != '=' || !printable(line) {
+	if len(line) < 2 || line[1] != '=' || !isPrintable(line) {
 		return invalid("the description has a malformed line")
 	}
 
@@ -85,9 +85,9 @@ func (p *parser) line(line string) error {
 	return nil
 }
 
-// printable reports whether a line has no control characters. Answers repeat parts of lines, and a
+// isPrintable reports whether a line has no control characters except tabs. Answers repeat parts of lines, and a
 // control character could end a line of the answer.
-func printable(line string) bool {
+func isPrintable(line string) bool {
 	for i := range len(line) {
 		if line[i] < ' ' && line[i] != '\t' || line[i] == 0x7f {
 			return false
@@ -119,7 +119,7 @@ func (p *parser) media(value string) error {
 	}
 
 	fields := strings.Fields(value)
-	if len(fields) < 4 || !token(fields[0]) || !token(strings.ReplaceAll(fields[2], "/", "")) {
+	if len(fields) < 4 || !isToken(fields[0]) || !isToken(strings.ReplaceAll(fields[2], "/", "")) {
 		return invalid("an m= line is incomplete")
 	}
 	if len(fields)-3 > MaxCodecs {
@@ -194,7 +194,7 @@ func (p *parser) endSection() error {
 			return invalid("an m= line has a malformed payload type")
 		}
 		c := resolve(uint8(n), maps)
-		if _, double := s.Find(c.Type); c.Name != "" && !double {
+		if _, isDuplicate := s.Find(c.Type); c.Name != "" && !isDuplicate {
 			s.Codecs = append(s.Codecs, c)
 		}
 	}
@@ -229,9 +229,9 @@ func resolve(payloadType uint8, maps []Codec) Codec {
 	return c
 }
 
-// token reports whether a name is at most maxToken bytes long and consists of the characters that
+// isToken reports whether a name is at most maxToken bytes long and consists of the characters that
 // RFC 8866, section 9, allows.
-func token(name string) bool {
+func isToken(name string) bool {
 	if name == "" || len(name) > maxToken {
 		return false
 	}

@@ -81,7 +81,8 @@ func PlainOffer(at netip.Addr, key *Crypto) string {
 // not known yet (RFC 8829, section 5.2.1).
 const discard = 9
 
-// Resume returns a phone's description, changed so that no side holds the call: both send and receive.
+// Resume returns a phone's description, changed so that neither side holds the call: both send and
+// receive.
 func Resume(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -94,15 +95,15 @@ func Resume(text string) string {
 	return b.String()
 }
 
-// Readdress replaces the address from by the address to in a description that [Description.Phone]
-// has written. It returns other descriptions unchanged, for example those of rtpengine, whose
-// origin is a different address.
-func Readdress(text string, from, to netip.Addr) string {
-	former := connection(from) + "\r\n"
-	if !strings.Contains(text, former+"s=-\r\n") {
+// Readdress replaces an address with another one in a description that [Description.Phone] has
+// written. It returns other descriptions unchanged, for example those of rtpengine, whose origin is a
+// different address.
+func Readdress(text string, former, latter netip.Addr) string {
+	line := connection(former) + "\r\n"
+	if !strings.Contains(text, line+"s=-\r\n") {
 		return text
 	}
-	return strings.ReplaceAll(text, former, connection(to)+"\r\n")
+	return strings.ReplaceAll(text, line, connection(latter)+"\r\n")
 }
 
 // isPlain reports whether the section is audio over unencrypted RTP.

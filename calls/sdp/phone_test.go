@@ -274,7 +274,7 @@ func FuzzParsePhone(f *testing.F) {
 	})
 }
 
-// TestReaddress shows that only descriptions with the expected address get another one.
+// TestReaddress shows that only descriptions with the expected address get a different address.
 func TestReaddress(t *testing.T) {
 	first, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
 	d := sdp.Description{Session: 1, Version: 1, Sections: []sdp.Section{{

@@ -52,7 +52,7 @@ type Section struct {
 	Codecs     []Codec // in the order of preference
 	Extensions []Extension
 	Reduced    bool // reduced-size RTCP (RFC 5506)
-	Bandwidth  int  // the maximum rate that the author receives, in kbit/s; 0 is unlimited
+	Bandwidth  int  // the maximum rate that the author receives, in kbit/s; 0 means unlimited
 
 	Ufrag       string // ICE username fragment
 	Password    string // ICE password

@@ -84,18 +84,18 @@ func TestBrowsers(t *testing.T) {
 
 			answer.Sort()
 			if got := summary(answer.Sections); got != want[name] {
-				t.Errorf("the answer is\n%s, want\n%s", got, want[name])
+				t.Errorf("the answer is\n%s\nwant\n%s", got, want[name])
 			}
 			for _, unwanted := range []string{"a=group", "rtx"} {
 				if written := answer.String(); strings.Contains(written, unwanted) {
-					t.Errorf("the answer is\n%s\nwant no %s", written, unwanted)
+					t.Errorf("the answer contains %q:\n%s", unwanted, written)
 				}
 			}
 		})
 	}
 }
 
-// checkTransport checks that a browser's audio section has all that a connection needs.
+// checkTransport checks that a browser's audio section has everything that a connection requires.
 func checkTransport(t *testing.T, s sdp.Section) {
 	t.Helper()
 	if len(s.Ufrag) < 4 {

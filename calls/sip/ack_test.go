@@ -102,7 +102,7 @@ func (c endsAtOnce) Tell(to calls.Socket, e calls.Event) {
 }
 
 // TestBYEAfterEarlyEnd shows that a phone gets the BYE of a call that ended while it was beginning.
-// As usual, this is after the ACK.
+// As usual, the BYE follows the ACK.
 func TestBYEAfterEarlyEnd(t *testing.T) {
 	w := newWorld(t, func(c *calls.Config) { c.Clients = endsAtOnce{c.Clients} })
 	p := w.newPhone("alice")

@@ -65,7 +65,7 @@ func TestHold(t *testing.T) {
 		c.alice.send(c.alice.write(r, ""))
 		m := c.alice.expect("200")
 		if !strings.Contains(m.body(), tt.want) {
-			t.Errorf("the answer to %s is\n%s\nwant %s", tt.direction, m, tt.want)
+			t.Errorf("the answer to %s is\n%s\nwant %s in it", tt.direction, m, tt.want)
 		}
 		c.alice.acks(c.answered, c.alice.seq)
 	}
@@ -75,7 +75,7 @@ func TestHold(t *testing.T) {
 	for name, body := range map[string]string{
 		"garbage":           "v=0\r\nm=",
 		"a different codec": strings.Replace(c.alice.offer("sendrecv"), "RTP/AVP 0", "RTP/AVP 8", 1),
-		"too long":          strings.Repeat("a=x\r\n", 2000),
+		"too many lines":    strings.Repeat("a=x\r\n", 2000),
 	} {
 		r := c.alice.inDialog("INVITE", c.answered).with(sdpType, body)
 		c.alice.send(c.alice.write(r, ""))
@@ -107,7 +107,8 @@ func TestGonePhone(t *testing.T) {
 	w.isOver()
 }
 
-// TestUnreachablePhone shows that a phone that did not respond to an OPTIONS in time gets a BYE.
+// TestUnreachablePhone shows that a phone gets a BYE if the response to an OPTIONS is 408, which means
+// that the phone did not respond in time.
 func TestUnreachablePhone(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
@@ -603,7 +604,7 @@ func TestRoom(t *testing.T) {
 			}
 
 			if want := fmt.Sprintf("RTP/AVP %d ", codec); !strings.Contains(one.body(), want) {
-				t.Errorf("the answer to alice is\n%s\nwant %s", one.body(), want)
+				t.Errorf("the answer to alice is\n%s\nwant %q in it", one.body(), want)
 			}
 			if !bob.hearsVoice(alice, alice.mediaOf(one), name) {
 				t.Error("bob hears only silence in the room")

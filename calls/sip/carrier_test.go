@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// newCarrier returns a phone that acts as a gateway, and the gateway's id. more changes the
-// gateway's fields.
+// newCarrier returns a phone that acts as a gateway, and the gateway's id. more contains
+// further fields of the gateway.
 func (w *world) newCarrier(more map[string]json.RawMessage) (*phone, string) {
 	w.t.Helper()
 	p := w.newPhone("carrier")
@@ -53,7 +53,7 @@ func (p *phone) reply(m message, status, headers string) {
 		m.header("Call-ID")[0], m.header("CSeq")[0], headers))
 }
 
-// challenge answers a request with a challenge, and returns the first request after the ACK.
+// challenge answers an INVITE with a challenge, and returns the next INVITE.
 func (p *phone) challenge(m message, header string) message {
 	p.t.Helper()
 	p.reply(m, "407 Proxy Authentication Required", header)

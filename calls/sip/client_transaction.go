@@ -32,8 +32,8 @@ type clientTx struct {
 	mu          sync.Mutex
 	timer       *time.Timer
 	pause       time.Duration
-	since       time.Time
-	limit       time.Duration
+	since       time.Time     // when the request was first sent
+	limit       time.Duration // see request
 	provisional bool
 	final       bool
 	left        bool // the INVITE was sent to another address, too
@@ -76,7 +76,7 @@ func (t *clientTx) tick() {
 		return
 	}
 	elapsed := time.Since(t.since)
-	if elapsed >= t.lasts() {
+	if elapsed >= t.timeout() {
 		t.mu.Unlock()
 		t.end()
 		t.handle(nil)
@@ -97,7 +97,7 @@ func (t *clientTx) tick() {
 	if !t.request.IsInvite() {
 		t.pause = min(t.pause, timerT2)
 	}
-	left := t.lasts() - elapsed
+	left := t.timeout() - elapsed
 	if t.slow != nil && elapsed < slowAfter {
 		left = slowAfter - elapsed
 	}
@@ -116,9 +116,9 @@ func (t *clientTx) trySlow(slow func() bool) {
 	}
 }
 
-// lasts returns how long the transaction waits for a final response. While a phone rings, it waits longer
+// timeout returns how long the transaction waits for a final response. While a phone rings, it waits longer
 // than limit.
-func (t *clientTx) lasts() time.Duration {
+func (t *clientTx) timeout() time.Duration {
 	if t.provisional && t.request.IsInvite() {
 		return calledFor
 	}

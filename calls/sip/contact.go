@@ -12,7 +12,7 @@ import (
 // A contact is a Contact header in a REGISTER.
 type contact struct {
 	uri     string
-	address sip.Uri       // the same, parsed
+	address sip.Uri       // the parsed uri
 	expires time.Duration // 0 removes the contact
 }
 

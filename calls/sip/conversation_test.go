@@ -15,7 +15,7 @@ import (
 // A conversation is an answered call between two phones.
 type conversation struct {
 	alice, bob       *phone
-	request          request // the INVITE that alice sent
+	request          request // alice's INVITE
 	answered, invite message // the 200 that alice received, and the INVITE that bob received
 }
 
@@ -25,7 +25,7 @@ func converse(t *testing.T, w *world) (c conversation) {
 	return converseOver(t, w.newPhone("alice"), w.newPhone("bob"))
 }
 
-// converseOver is like converse, with the given phones of alice and bob.
+// converseOver is like converse, but uses the given phones.
 func converseOver(t *testing.T, alice, bob *phone) (c conversation) {
 	t.Helper()
 	c.alice, c.bob = alice, bob

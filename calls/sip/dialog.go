@@ -99,7 +99,7 @@ func (s *Server) add(d *dialog) bool {
 	return true
 }
 
-// remove deletes a dialog from the server. It reports whether the server had it.
+// remove deletes a dialog from the server. It reports whether the server had this dialog.
 func (s *Server) remove(d *dialog) bool {
 	s.mu.Lock()
 	_, had := s.dialogs[d.key]
@@ -160,7 +160,7 @@ const doFor = 10 * time.Second
 // do sends a command from the phone to package calls.
 func (d *dialog) do(cmd calls.Command) (calls.Reply, error) { return d.doAs(d.client, cmd) }
 
-// doAs is like do, for a client that represents the phone with more of its rights.
+// doAs is like do, for a client that represents the phone with additional rights.
 func (d *dialog) doAs(client calls.Client, cmd calls.Command) (calls.Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), doFor)
 	defer cancel()
@@ -231,7 +231,7 @@ func (d *dialog) end(c calls.Cause) {
 }
 
 // bye sends the phone a BYE. If the connection to a gateway has been closed, bye opens another one,
-// because the gateway would otherwise keep the call (RFC 3261, section 18.1.1).
+// because the gateway would otherwise continue the call (RFC 3261, section 18.1.1).
 func (d *dialog) bye(c calls.Cause) {
 	if d.gateway == nil || !d.path().hasEnded() {
 		d.authorizedBYE(c)
@@ -292,7 +292,7 @@ func (s allDialogs) check(now time.Time) {
 	}
 }
 
-// check sends the phone an OPTIONS, unless it sent one within checkEvery. If no response arrives,
+// check sends the phone an OPTIONS, unless the last check was within checkEvery. If no response arrives,
 // or the phone does not know the call, the call ends. A phone that did not respond gets a BYE, because
 // only some messages may have been lost (RFC 3261, section 12.2.1.2).
 //

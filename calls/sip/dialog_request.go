@@ -75,7 +75,8 @@ func (s *Server) handleInDialog(r *sip.Request, f flow) {
 	}
 }
 
-// advance reports whether a request with the sequence number seq is newer than all earlier ones.
+// advance records the sequence number of a request. It reports whether the request is newer than all
+// earlier ones.
 func (d *dialog) advance(seq uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -127,11 +127,11 @@ var (
 )
 
 // damagedFor is how long the server remembers that it has logged an error about a password. Each request
-// with the password prolongs this.
+// with the password extends this time.
 const damagedFor = time.Hour
 
 // authenticate returns the account whose password the credentials prove. For an unknown username,
-// it takes as long as for a wrong password, and has the same result.
+// it takes as long as for a wrong password, and returns the same error.
 func (s *Server) authenticate(ctx context.Context, method string, c credentials, from netip.Addr) (
 	fabric.SIPAccount, error,
 ) {
@@ -160,6 +160,7 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 			return fabric.SIPAccount{}, err
 		}
 	}
+	// The account without an ID is never returned. It costs the time of a check.
 	for _, a := range append(accounts, fabric.SIPAccount{Password: c.nonce}) {
 		if !c.proves(a.Password, method) || a.ID == "" {
 			continue

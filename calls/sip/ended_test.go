@@ -19,7 +19,7 @@ func (p *phone) inCall() message {
 	return m
 }
 
-// isHungUp waits for the BYE that ends a call after its credentials have ended.
+// isHungUp waits for the BYE that ends a call after its credentials are no longer valid.
 func (p *phone) isHungUp() {
 	p.t.Helper()
 	bye := p.expect("BYE")
@@ -27,7 +27,7 @@ func (p *phone) isHungUp() {
 	p.respond(bye, "200 OK", "")
 }
 
-// watched starts the checks of running calls.
+// watched makes the node check running calls until the test ends.
 func (w *world) watched() *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -61,9 +61,9 @@ func TestEndedEndpoint(t *testing.T) {
 	w.isOver()
 }
 
-// TestEndedCredentialsInCall shows that a new password of a subscriber's SIP credentials, or
-// deleting them, also ends calls. Other changes to these credentials, and changes to other
-// credentials, do not end calls. A phone with the new password may call.
+// TestEndedCredentialsInCall shows that changing the password of a subscriber's SIP credentials, or
+// deleting the credentials, also ends calls. Other changes to these credentials, and changes to
+// other credentials, do not end calls. A phone with the new password may call.
 func TestEndedCredentialsInCall(t *testing.T) {
 	w := newWorld(t).watched()
 	subscriber, credential := w.subscriber("carol")
@@ -111,7 +111,7 @@ func TestEndedRegistration(t *testing.T) {
 // it.
 func TestDeletedGateway(t *testing.T) {
 	for name, begin := range map[string]func(w *world, carrier *phone) (peer *phone){
-		"from it": func(w *world, carrier *phone) *phone {
+		"from the gateway": func(w *world, carrier *phone) *phone {
 			bob := w.newPhone("bob")
 			bob.register()
 			w.assign("+49305551234", "bob")
@@ -124,7 +124,7 @@ func TestDeletedGateway(t *testing.T) {
 			carrier.acks(carrier.expect("200"), carrier.seq)
 			return bob
 		},
-		"through it": func(w *world, carrier *phone) *phone {
+		"to the gateway": func(w *world, carrier *phone) *phone {
 			alice := w.newPhone("alice")
 			alice.dial("+4930123456")
 			carrier.respond(carrier.expect("INVITE"), "200 OK", carrier.offer("sendrecv"))
@@ -153,8 +153,8 @@ func TestDeletedGateway(t *testing.T) {
 	}
 }
 
-// TestUpdateOfEndedCall shows that a phone that has not learned yet that its call has ended gets 481 for
-// an update.
+// TestUpdateOfEndedCall shows that an update gets 481 if the call has ended and the phone does not
+// know it yet.
 func TestUpdateOfEndedCall(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -163,8 +163,8 @@ func TestUpdateOfEndedCall(t *testing.T) {
 	p.expect("481")
 }
 
-// TestManyRequestsInCall shows that the number of a call's requests that the server has to remember is
-// limited. The phone can still hang up.
+// TestManyRequestsInCall shows that the server remembers only a limited number of requests in a
+// call. The phone can still hang up.
 func TestManyRequestsInCall(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")

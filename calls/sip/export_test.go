@@ -138,18 +138,18 @@ func (s *Server) FillGuests(from netip.Addr) {
 
 // LimitMessages makes the server accept at most the given number of messages from an address that
 // is not proven, however slowly they arrive.
-func (s *Server) LimitMessages(from netip.Addr, most int) {
+func (s *Server) LimitMessages(from netip.Addr, limit int) {
 	s.rates.mu.Lock()
 	defer s.rates.mu.Unlock()
-	s.rates.stranger(networkOf(from)).messages = rate.NewLimiter(0, most)
+	s.rates.stranger(networkOf(from)).messages = rate.NewLimiter(0, limit)
 }
 
 // LimitCalls makes the server accept at most the given number of calls to a SIP address, however
 // slowly they arrive.
-func (s *Server) LimitCalls(sipAddressID string, most int) {
+func (s *Server) LimitCalls(sipAddressID string, limit int) {
 	s.accounts.mu.Lock()
 	defer s.accounts.mu.Unlock()
-	s.accounts.all = map[string]*rate.Limiter{sipAddressID: rate.NewLimiter(0, most)}
+	s.accounts.all = map[string]*rate.Limiter{sipAddressID: rate.NewLimiter(0, limit)}
 }
 
 // LimitRequestsInCalls makes the server accept only the burst of requests in each current call, however
@@ -167,7 +167,7 @@ func (s *Server) LimitRequestsInCalls() {
 func (s *Server) SweepDamages(now time.Time) { s.damages.sweep(now) }
 
 // DenyOnce counts wrong credentials for a username from an address. It reports whether the server
-// then blocks the username there, and whether it blocks the whole network.
+// then blocks the username in the network of that address, and whether it blocks the whole network.
 func (s *Server) DenyOnce(ctx context.Context, username string, from netip.Addr) (user, network bool) {
 	now, key := time.Now(), blockKey{networkOf(from), username}
 	_ = s.deny(ctx, key, now)

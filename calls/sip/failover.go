@@ -23,8 +23,8 @@ const maxAddresses = 16
 // errNoOther is the error for a gateway without another address that may be tried.
 var errNoOther = errors.New("the gateway has no other address")
 
-// silentFor is how long an address of a gateway that has not answered is tried only after the others, so
-// that not every call waits for it.
+// silentFor is how long an address that has not answered is tried only after the gateway's other
+// addresses. Otherwise, every call would wait for it.
 const silentFor = 5 * time.Minute
 
 // noteSilent records that a gateway has not answered on a path.
@@ -62,8 +62,8 @@ func (d *dialog) noteAnswer(answer *sip.Response) {
 	}
 }
 
-// reachOther returns a path to the first address of a gateway that can be connected and is not in the
-// list tried. If first is an address of the gateway, reachOther tries it before the others. The zero
+// reachOther returns a path to the first address of a gateway that accepts a connection and is not in
+// the list tried. If first is an address of the gateway, reachOther tries it before the others. The zero
 // address means no preference. reachOther adds each address that it tries to the list.
 func (s trunks) reachOther(
 	ctx context.Context, g fabric.Gateway, first netip.AddrPort, tried *[]netip.AddrPort,
@@ -71,11 +71,11 @@ func (s trunks) reachOther(
 	if len(*tried) >= maxTargets {
 		return flow{}, errNoOther
 	}
-	most := maxTargets
+	limit := maxTargets
 	if first.IsValid() {
-		most = maxAddresses
+		limit = maxAddresses
 	}
-	addresses, err := s.resolve(ctx, g, most)
+	addresses, err := s.resolve(ctx, g, limit)
 	if err != nil {
 		return flow{}, err
 	}
@@ -154,8 +154,8 @@ func (d failover) answeredLate(answer *sip.Response) {
 	}
 }
 
-// failOver repeats the INVITE at another address of the gateway if answer is a 503 or, because the
-// gateway has not answered, nil (RFC 3263, section 4.3). It reports whether it repeated the INVITE. The
+// failOver repeats the INVITE at another address of the gateway if answer is a 503, or is nil because
+// the gateway has not answered (RFC 3263, section 4.3). It reports whether it repeated the INVITE. The
 // caller holds trying.
 func (d failover) failOver(answer *sip.Response) bool {
 	if d.gateway == nil || !d.isRefused(answer) {

@@ -14,7 +14,7 @@ import (
 func (p *phone) at() netip.AddrPort { return p.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
 
 // carriers returns two phones, one at each address of a gateway. SRV records name the addresses.
-// more changes the gateway's fields.
+// more contains further fields of the gateway.
 func (w *world) carriers(more map[string]json.RawMessage) (first, second *phone) {
 	w.t.Helper()
 	first = w.newPhone("carrier")
@@ -244,8 +244,8 @@ func TestFailoverOfConnection(t *testing.T) {
 }
 
 // TestFailoverOfRegistration is like TestFailover, for the registration at the gateway. The server
-// renews a registration at the same address first. If neither address renews it, the server remains
-// registered there.
+// first tries to renew a registration at its address. If neither address renews the registration, the
+// server remains registered at the same address.
 func TestFailoverOfRegistration(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.carriers(map[string]json.RawMessage{"register": json.RawMessage("true")})

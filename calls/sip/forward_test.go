@@ -169,12 +169,12 @@ func TestForwardFan(t *testing.T) {
 		t.Fatalf("calling a group returned\n%s\nwant 180", m)
 	}
 
-	rung := 0
+	rings := 0
 	var final message
 	giveUp := time.Now().Add(deadline)
 	for final == "" && time.Now().Before(giveUp) {
 		for m := bob.next(silence); m.kind() == "INVITE"; m = bob.next(silence) {
-			rung++
+			rings++
 			bob.refuses(m, "486 Busy Here")
 		}
 		final = alice.next(silence)
@@ -184,8 +184,8 @@ func TestForwardFan(t *testing.T) {
 		t.Fatalf("the caller got\n%s\nwant 486", final)
 	}
 	alice.send(alice.acknowledge(r, final))
-	if rung < 3 || rung > 10 {
-		t.Errorf("bob's phone rang %d times, want 3 to 10", rung)
+	if rings < 3 || rings > 10 {
+		t.Errorf("bob's phone rang %d times, want 3 to 10", rings)
 	}
 }
 
@@ -267,7 +267,7 @@ func TestDisabledForwards(t *testing.T) {
 }
 
 // TestRingGroup rings two subscribers and a phone number at the same time. If one of them refuses,
-// the others keep ringing. The first answer stops the others.
+// the others keep ringing. The first answer ends the ringing.
 func TestRingGroup(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)

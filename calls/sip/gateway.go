@@ -69,7 +69,7 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 		return err
 	}
 	if d.client.Socket.SRTP.Required && !f.isSecure() {
-		return errEncryption // the gateway has changed since Trunk
+		return errEncryption // the gateway has changed since Trunk was called
 	}
 
 	d.mu.Lock()
@@ -85,7 +85,7 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 		Address: sip.Uri{Scheme: "sip", User: callerFor(g, e.From), Host: uriHost(g.Host)},
 		Params:  sip.HeaderParams{{K: "tag", V: d.key.tag}},
 	}
-	if hides(e.From) {
+	if isHidden(e.From) {
 		d.hideCaller()
 	}
 	d.sendInvite(nil)
@@ -110,8 +110,8 @@ func (d *dialog) reopen() error {
 	return nil
 }
 
-// reach connects to the gateway of a call. former is the path so far. If the gateway opened it, nothing
-// listens at its port.
+// reach connects to the gateway of a call. former is the path so far. If the gateway began the call,
+// reach connects to the gateway's host instead, because nothing may listen at the port of former.
 func (d *dialog) reach(ctx context.Context, former flow) (flow, error) {
 	s := trunks{d.server}
 	if d.received != nil {
@@ -165,7 +165,7 @@ func (d *dialog) reauthorize(r *sip.Response) bool {
 }
 
 // logDenial logs that a gateway denies a request. Usually, the gateway does not accept the password, or
-// does not work. Only the operator can correct this. The response r is nil if the gateway did not answer.
+// has a fault. Only the operator can correct this. The response r is nil if the gateway did not answer.
 func (d *dialog) logDenial(r *sip.Response) {
 	if d.gateway == nil || r == nil {
 		return

@@ -24,7 +24,7 @@ func TestCallThroughGateway(t *testing.T) {
 
 	invite := carrier.expect("INVITE")
 	if !strings.HasPrefix(string(invite), "INVITE sip:+4930123456@127.0.0.1:") {
-		t.Errorf("the gateway was invited to\n%s\nwant +4930123456", invite)
+		t.Errorf("the gateway got\n%s\nwant an INVITE to +4930123456", invite)
 	}
 	if from := invite.header("From")[0]; !strings.HasPrefix(from, "<sip:+4930999@127.0.0.1>") {
 		t.Errorf("the caller is %s, want only the caller id of the gateway", from)
@@ -34,7 +34,7 @@ func TestCallThroughGateway(t *testing.T) {
 		challenge+"nonce=\"def\", algorithm=SHA-256, qop=\"auth,auth-int\", opaque=\"o\"\r\n")
 	carrier.checkAuthorization(invite)
 	carrier.respond(invite, "200 OK", carrier.offer("sendrecv"))
-	carrier.checkAuthorization(carrier.expect("ACK")) // the credentials of the INVITE
+	carrier.checkAuthorization(carrier.expect("ACK")) // the ACK repeats the credentials
 
 	answered := alice.expect("200")
 	alice.acks(answered, alice.seq)
@@ -122,7 +122,7 @@ func TestCancelAfterChallenge(t *testing.T) {
 }
 
 // TestChallengedBYE shows that the server answers a gateway's challenge to a BYE. Otherwise, the
-// gateway would keep the call.
+// gateway would continue the call.
 func TestChallengedBYE(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -253,7 +253,7 @@ func TestGatewayAddress(t *testing.T) {
 	w.permit(fabric.OutboundOn, "")
 	alice.dial("carrier")
 	if invite := carrier.expect("INVITE"); !strings.HasPrefix(string(invite), "INVITE sip:trunk@127.0.0.1:") {
-		t.Errorf("the gateway was invited to\n%s\nwant trunk", invite)
+		t.Errorf("the gateway got\n%s\nwant an INVITE to trunk", invite)
 	}
 }
 
@@ -278,7 +278,7 @@ func TestGatewayMedia(t *testing.T) {
 	hear(t, alice, alice.mediaOf(answered), carrier, "to elsewhere")
 }
 
-// TestCallFromGateway calls a subscriber by a phone number immediately after the gateway was
+// TestCallFromGateway calls a subscriber by a phone number immediately after the gateway has been
 // created. Changes to the gateway also apply immediately.
 func TestCallFromGateway(t *testing.T) {
 	w := newWorld(t)

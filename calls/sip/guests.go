@@ -6,7 +6,7 @@ import (
 	"github.com/emiago/sipgo/sip"
 )
 
-// admitGateway is admitOutsider for a gateway. Package calls limits the calls from gateways. A
+// admitGateway is like admitOutsider, for a gateway. Package calls limits the calls from gateways. A
 // gateway above its limits gets an answer immediately, so that its requests do not use up the
 // transactions.
 func (s outsiders) admitGateway(c caller, r *sip.Request, f flow) bool {
@@ -17,8 +17,8 @@ func (s outsiders) admitGateway(c caller, r *sip.Request, f flow) bool {
 	return true
 }
 
-// proveGateway records that a gateway was identified by its address. It returns false if the gateway is in
-// a large network, where anyone may be, and if strangers hold too many connections.
+// proveGateway records that a gateway was identified by its address. It returns false if the gateway's
+// network is so large that anyone may be in it, and strangers hold too many connections.
 func (s outsiders) proveGateway(c caller, f flow) bool {
 	switch {
 	case f.udp != nil:

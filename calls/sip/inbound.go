@@ -88,7 +88,7 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 		}
 		return
 	}
-	if d.isGivenUp() { // before the call began, so the call does not know it yet
+	if d.isGivenUp() { // before the call began, so the call does not know this yet
 		d.hangUp(calls.Hangup, calls.NormalClearing)
 	}
 }
@@ -135,7 +135,7 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 }
 
 // endpointCaller returns a caller whose phone registers as a SIP endpoint. The endpoint's call
-// handler determines what it may dial.
+// handler determines what the caller may dial.
 func (s *Server) endpointCaller(
 	ctx context.Context, cred fabric.SIPCredential, socket calls.Socket,
 ) (caller, error) {

@@ -60,8 +60,8 @@ func temporaryKey(rules calls.SRTP) (*sdp.Crypto, error) {
 }
 
 // takeLateAnswer handles an ACK for the transaction t. If t had a late offer, the ACK must contain the
-// answer. If it does not, or if the answer cannot be used, a new call ends. A call that has begun
-// before continues as it was.
+// answer. If it does not, or if the answer cannot be used, a new call ends. A call that was already in
+// progress continues unchanged.
 func (d *dialog) takeLateAnswer(ack *sip.Request, t *serverTx) {
 	if !d.expectsAnswer(t) {
 		return

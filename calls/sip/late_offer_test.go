@@ -38,7 +38,7 @@ func TestLateOffer(t *testing.T) {
 	c := dialLate(w)
 	for _, line := range []string{"RTP/AVP 0 101\r\n", "a=sendrecv\r\n"} {
 		if !strings.Contains(c.answered.body(), line) {
-			t.Errorf("the late offer is\n%s\nwant %s", c.answered, line)
+			t.Errorf("the late offer is\n%s\nwant %q in it", c.answered, line)
 		}
 	}
 
@@ -69,7 +69,7 @@ func TestLateOfferWithSRTP(t *testing.T) {
 }
 
 // TestLateOfferWithoutAnswer shows that a call ends if the ACK has no answer to the late offer, or
-// one that cannot be used.
+// has an answer that cannot be used.
 func TestLateOfferWithoutAnswer(t *testing.T) {
 	for name, answer := range map[string]string{
 		"none":              "",
@@ -107,7 +107,7 @@ func TestLateResume(t *testing.T) {
 
 	c.alice.send(c.alice.write(c.alice.inDialog("INVITE", c.answered).withoutOffer(), ""))
 	if m := c.alice.expect("200"); !strings.Contains(m.body(), "a=sendrecv") {
-		t.Errorf("the late offer of a held call is\n%s\nwant a=sendrecv", m)
+		t.Errorf("the late offer of a held call is\n%s\nwant a=sendrecv in it", m)
 	}
 	c.alice.acksWith(c.answered, c.alice.offer("sendrecv"))
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "back")
@@ -120,7 +120,7 @@ func TestLateResume(t *testing.T) {
 
 	c.bob.send(c.bob.write(c.bobRequests("INVITE").withoutOffer(), ""))
 	if m := c.bob.expect("200"); !strings.Contains(m.body(), "a=sendrecv") {
-		t.Errorf("the late offer to the called phone is\n%s\nwant a=sendrecv", m)
+		t.Errorf("the late offer to the called phone is\n%s\nwant a=sendrecv in it", m)
 	}
 	ack := c.bobRequests("ACK").with(sdpType, c.bob.offer("sendonly"))
 	ack.seq = c.bob.seq
@@ -153,7 +153,7 @@ func TestLateAnswerPending(t *testing.T) {
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "moved")
 }
 
-// TestPipelinedRequests shows that requests which arrive together are handled in their order.
+// TestPipelinedRequests shows that requests that arrive together are handled in order.
 func TestPipelinedRequests(t *testing.T) {
 	w := newWorld(t)
 	alice := w.newPhone("alice").overTCP()

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// The maximum sizes of a message. Messages from phones usually have one to two kilobytes.
+// The maximum sizes of the headers and the body of a message. Messages from phones usually have one to
+// two kilobytes.
 const (
 	maxHead = 8 << 10
 	maxBody = 16 << 10

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A blockKey identifies senders in a network whose credentials are not checked. These are the
-// senders that use a certain username, or that call the SIP address with the id in username. If
+// A blockKey identifies blocked senders in a network, whose credentials are not checked. These are
+// the senders that use a certain username, or that call the SIP address with the id in username. If
 // username is "", they are all unregistered senders in the network.
 type blockKey struct {
 	network  netip.Prefix
@@ -36,9 +36,9 @@ func (m *marks[K]) has(k K, now time.Time) bool {
 	return now.Before(m.until[k])
 }
 
-// add marks k until lasts after now, unless too many other keys are marked. It reports whether k
-// was marked before.
-func (m *marks[K]) add(k K, now time.Time, lasts time.Duration) (wasMarked bool) {
+// add marks k for the given duration from now on, unless too many other keys are marked. It reports
+// whether k was marked before.
+func (m *marks[K]) add(k K, now time.Time, duration time.Duration) (wasMarked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.until == nil {
@@ -46,7 +46,7 @@ func (m *marks[K]) add(k K, now time.Time, lasts time.Duration) (wasMarked bool)
 	}
 	before, has := m.until[k]
 	if has || len(m.until) < maxMarks {
-		m.until[k] = now.Add(lasts)
+		m.until[k] = now.Add(duration)
 	}
 	return now.Before(before)
 }

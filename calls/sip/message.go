@@ -69,7 +69,7 @@ func (s *Server) receive(b []byte, f flow) {
 	f = responsePath(r.Via(), f)
 	slots := s.workers
 	earlier, done, ok := allDialogs{s}.orderOf(r, f).enter(func(waits bool) bool {
-		if waits { // it needs no worker yet
+		if waits { // the request needs no worker yet
 			slots = s.waiting
 		}
 		select {
@@ -216,8 +216,8 @@ func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
 	s.reply(r, f, 401, "Unauthorized", headers...)
 }
 
-// answers returns the credentials in a request. If the request has several, it returns those with
-// the best algorithm.
+// answers returns the credentials in a request. If the request has several Authorization headers, it
+// returns the credentials with the best algorithm.
 func answers(r *sip.Request) (best credentials, ok bool) {
 	for _, h := range r.GetHeaders("authorization") {
 		c, valid := parseCredentials(h.Value())
@@ -339,7 +339,7 @@ func userOf(p calls.Party) string {
 	return escapeUser(name)
 }
 
-// escapeUser escapes a name for the user part of a SIP URI. It keeps the plus sign of a
+// escapeUser escapes a name for the user part of a SIP URI. It does not escape the plus sign of a
 // number, which is permitted there, because phones would display the escaped form.
 func escapeUser(name string) string {
 	var b strings.Builder

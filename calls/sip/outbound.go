@@ -86,13 +86,13 @@ func (d *dialog) findPhone(ctx context.Context, socket string) (b binding, f flo
 	return b, f, contact, nil
 }
 
-// sendInvite sends an INVITE. If more is not nil, it adds this header. The caller holds mu.
-func (d *dialog) sendInvite(more sip.Header) {
+// sendInvite sends an INVITE. If extra is not nil, it adds this header. The caller holds mu.
+func (d *dialog) sendInvite(extra sip.Header) {
 	s := d.server
 	d.seq++
 	r := d.request(sip.INVITE, d.seq)
-	if more != nil {
-		r.AppendHeader(more)
+	if extra != nil {
+		r.AppendHeader(extra)
 	}
 	for _, h := range d.identity {
 		r.AppendHeader(h)
@@ -118,8 +118,9 @@ func (d *dialog) sendInvite(more sip.Header) {
 	t.begin()
 }
 
-// offer returns our description for an INVITE. It was made for the first address of a gateway. At
-// another address, the gateway may reach this machine only at a different one. The caller holds mu.
+// offer returns our description for an INVITE. The description was made for the first address of a
+// gateway. The gateway's other addresses may have to use a different address of this machine. The
+// caller holds mu.
 func (d *dialog) offer() string {
 	first, at := d.client.Socket.Phone, d.flow.source()
 	if d.gateway == nil || first == at {
@@ -229,7 +230,7 @@ func (d *dialog) accept(r *sip.Response) {
 	// An answer without SDP is refused.
 	answer := calls.Command{Op: calls.Answer, SDP: string(r.Body())}
 	client := d.client
-	if d.gateway != nil { // it may not be at its first address
+	if d.gateway != nil { // the INVITE may have gone to another address than the gateway's first
 		client.Socket.Phone = d.path().source()
 	}
 	if _, err := d.doAs(client, answer); err != nil && d.finish() {

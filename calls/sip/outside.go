@@ -30,7 +30,7 @@ type caller struct {
 	to      string          // the dialed address; "" if the INVITE of a phone names it
 	gateway *fabric.Gateway // nil if the caller is not a gateway
 
-	// The phone belongs to a SIP endpoint whose call handler cannot be called, so it can call nobody.
+	// The phone belongs to a SIP endpoint whose call handler cannot be called, so the phone can call nobody.
 	isBarred bool
 
 	// The call comes from a small network of the gateway or SIP address, or from a gateway at which the
@@ -108,7 +108,7 @@ func (s outsiders) identify(ctx context.Context, r *sip.Request, f flow) (c call
 }
 
 // allowQuery counts an INVITE from a stranger, and reports whether the server may query the store
-// for it. Each network may cause only a limited number of queries over UDP.
+// for the INVITE. Each network may cause only a limited number of queries over UDP.
 func (s outsiders) allowQuery(f flow) bool {
 	return f.udp == nil || s.rates.allowAnswer(networkOf(f.source()), time.Now())
 }
@@ -248,8 +248,8 @@ func (s outsiders) callerOfSIPAddress(ctx context.Context, r *sip.Request, f flo
 	if err != nil {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
-	uri := printable(r.From().Address.User + "@" + r.From().Address.Host)
-	from := calls.Party{Address: "sip:" + uri, Name: cmp.Or(printable(r.From().DisplayName), uri)}
+	uri := toPrintable(r.From().Address.User + "@" + r.From().Address.Host)
+	from := calls.Party{Address: "sip:" + uri, Name: cmp.Or(toPrintable(r.From().DisplayName), uri)}
 	if withholdsCaller(r) {
 		from = anonymous
 	}
@@ -261,14 +261,15 @@ func (s outsiders) callerOfSIPAddress(ctx context.Context, r *sip.Request, f flo
 	return c, true, nil
 }
 
-// isInSmall reports whether an address is in one of the networks that a single customer may own.
+// isInSmall reports whether an address is in one of the given networks, and this network is so small
+// that it may belong to a single customer.
 func isInSmall(networks []netip.Prefix, from netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool {
 		return n.Contains(from) && n.Bits() >= limit.RangeOf(from).Bits()
 	})
 }
 
-// A passwordResult says what a request proves about a password.
+// A passwordResult is what a request proves about a password.
 type passwordResult int
 
 const (
@@ -326,9 +327,9 @@ func (s outsiders) newCaller(f flow, to fabric.Address, id string, from calls.Pa
 // maxShown is the maximum number of characters of a caller's name that other people see.
 const maxShown = 100
 
-// printable returns at most maxShown characters of a text. It removes characters that change how
+// toPrintable returns at most maxShown characters of a text. It removes characters that change how
 // other characters are displayed.
-func printable(text string) string {
+func toPrintable(text string) string {
 	var kept []rune
 	for _, r := range text {
 		if unicode.IsPrint(r) && len(kept) < maxShown {

@@ -18,7 +18,7 @@ import (
 )
 
 // newSIPAddress creates the SIP address sip:help@support.localhost, which leads to bob. more
-// changes the address's fields.
+// contains further fields of the address.
 func (w *world) newSIPAddress(more map[string]json.RawMessage) fabric.SIPAddress {
 	w.t.Helper()
 	fields := map[string]json.RawMessage{
@@ -80,7 +80,7 @@ func TestGuessingSIPAddress(t *testing.T) {
 }
 
 // TestOpenSIPAddressProvesNothing shows that a call to a SIP address without a password does not
-// make its connection count as authenticated. After too many wrong passwords from the network,
+// make the connection of the call count as authenticated. After too many wrong passwords from the network,
 // requests on the connection get no answer.
 func TestOpenSIPAddressProvesNothing(t *testing.T) {
 	w := newWorld(t)
@@ -112,18 +112,18 @@ func TestOpenSIPAddressProvesNothing(t *testing.T) {
 // can. The server has to remember each request.
 func TestManyOutsideCalls(t *testing.T) {
 	w := newWorld(t)
-	const most = 10
-	w.server.LimitCalls(w.newSIPAddress(nil).ID, most)
+	const limit = 10
+	w.server.LimitCalls(w.newSIPAddress(nil).ID, limit)
 	p := w.newPhone("mallory").overTCP()
 	var flood strings.Builder
-	for i := range most + 1 {
+	for i := range limit + 1 {
 		p.callID = fmt.Sprint("flood ", i)
 		flood.WriteString(p.write(p.toSupport(), ""))
 	}
 	p.send(flood.String())
 	eventually(t, "a call to be refused", func() bool { return w.server.Stats().Limited == 1 })
-	if n := w.server.Stats().Inbound; n > most {
-		t.Errorf("%d calls began, want at most %d", n, most)
+	if n := w.server.Stats().Inbound; n > limit {
+		t.Errorf("%d calls began, want at most %d", n, limit)
 	}
 }
 
@@ -263,27 +263,27 @@ func countHeard(speaker *phone, to *net.UDPAddr, listener *net.UDPConn) (heard i
 // server then closes the connection.
 func TestFloodOfPings(t *testing.T) {
 	w := newWorld(t)
-	const most = 10
-	w.server.LimitMessages(netip.MustParseAddr("127.0.0.1"), most)
+	const limit = 10
+	w.server.LimitMessages(netip.MustParseAddr("127.0.0.1"), limit)
 	conn := w.newPhone("mallory").overTCP().conn
 	_ = conn.SetDeadline(time.Now().Add(deadline))
 	ping, pong := []byte("\r\n\r\n"), make([]byte, 2)
-	for range most {
+	for range limit {
 		must[int](t)(conn.Write(ping))
 		must[int](t)(io.ReadFull(conn, pong))
 	}
 	must[int](t)(conn.Write(ping))
 	if _, err := io.ReadFull(conn, pong); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("after %d pings, reading the next answer returned %v, want the end of the connection", most, err)
+		t.Errorf("after %d pings, reading the next answer returned %v, want the end of the connection", limit, err)
 	}
 	if w.server.Stats().Limited == 0 {
-		t.Error("the limit was not counted")
+		t.Error("the rejected ping was not counted")
 	}
 }
 
-// TestConnectionsOfKnownNetwork shows that gateways, and callers of a SIP address from its networks, may
-// keep more connections than strangers. Some telephone systems use one connection for each call. In a large
-// network, anyone may be a stranger.
+// TestConnectionsOfKnownNetwork shows that gateways, and callers from the networks of a SIP address, may
+// keep more connections than strangers. Some telephone systems use one connection for each call. Callers
+// from a large network count as strangers.
 func TestConnectionsOfKnownNetwork(t *testing.T) {
 	for networks, want := range map[string]string{
 		`["127.0.0.0/8", "127.0.0.1"]`:  "100",

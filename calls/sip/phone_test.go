@@ -95,9 +95,9 @@ func (p *phone) send(text string) {
 
 // next returns the next message that is neither a ping nor a repeat. It returns "" if no such
 // message arrives in time.
-func (p *phone) next(within time.Duration) message {
+func (p *phone) next(timeout time.Duration) message {
 	p.t.Helper()
-	_ = p.conn.SetReadDeadline(time.Now().Add(within))
+	_ = p.conn.SetReadDeadline(time.Now().Add(timeout))
 	b := make([]byte, 8192)
 	for {
 		for m, ok := p.takeMessage(); ok; m, ok = p.takeMessage() {
@@ -165,7 +165,7 @@ func (p *phone) hasReason(m message, text string) {
 		p.t.Fatalf("the %s to %s has the reasons %q, want one", m.kind(), p.user, reasons)
 	}
 	if !strings.Contains(reasons[0], text) {
-		p.t.Errorf("the %s to %s has the reason %q, want %q", m.kind(), p.user, reasons[0], text)
+		p.t.Errorf("the %s to %s has the reason %q, want it to contain %q", m.kind(), p.user, reasons[0], text)
 	}
 }
 
@@ -312,7 +312,7 @@ func (p *phone) inDialog(method string, answered message) request {
 }
 
 // inAnsweredDialog returns a request within a call that the phone answered. invite is the INVITE
-// that it received. From then on, the phone's requests have the Call-ID of this call.
+// that the phone received. From then on, the phone's requests have the Call-ID of this call.
 func (p *phone) inAnsweredDialog(method string, invite message) request {
 	p.callID = invite.header("Call-ID")[0]
 	return request{

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// anonymous is how a caller appears who withholds the number, or whose number is unknown.
+// anonymous is the party of a caller who withholds the number, or whose number is unknown.
 var anonymous = calls.Party{Address: calls.Anonymous, Name: "Anonymous"}
 
 // hidden returns the party of a phone that hides its subscriber or SIP endpoint, which still pays for
@@ -21,9 +21,9 @@ func hidden(c fabric.SIPCredential) *calls.Party {
 	return &p
 }
 
-// hides reports whether a party is hidden. Callers from outside who are anonymous are not: the project's
-// own number, which a gateway then gets, says nothing about them.
-func hides(p calls.Party) bool {
+// isHidden reports whether a party is hidden. Anonymous callers from outside are not hidden: in their
+// calls, a gateway gets the project's own number, which says nothing about them.
+func isHidden(p calls.Party) bool {
 	isOwn := p.SubscriberID != "" || p.EndpointID != ""
 	return p.Address == calls.Anonymous && isOwn
 }

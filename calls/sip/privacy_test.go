@@ -75,7 +75,7 @@ func TestHiddenSubscriber(t *testing.T) {
 			t.Errorf("%s got the caller %s, want Anonymous", to, from)
 		}
 		if strings.Contains(string(invite), "alice") {
-			t.Errorf("%s got\n%s\nwant no alice", to, invite)
+			t.Errorf("%s got\n%s\nwant no mention of alice", to, invite)
 		}
 		if callee == carrier {
 			invite = carrier.challenge(invite, "Proxy-Authenticate: Digest realm=\"isp\", nonce=\"abc\"\r\n")

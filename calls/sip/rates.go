@@ -123,7 +123,8 @@ func (r *rates) remove(n netip.Prefix) {
 	delete(r.proven, n)
 }
 
-// isProven reports whether a phone in a network has authenticated recently.
+// isProven reports whether a phone in a network has authenticated recently, or a gateway has sent
+// packets from it.
 func (r *rates) isProven(n netip.Prefix) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +160,7 @@ func (r *rates) allowAnswer(n netip.Prefix, now time.Time) bool {
 }
 
 // allowNewGateway counts an INVITE from a network where no gateway is known, and reports whether a
-// gateway may be looked up for it.
+// gateway may be looked up for this INVITE.
 func (r *rates) allowNewGateway(now time.Time) bool { return r.newGateways.AllowN(now, 1) }
 
 // sweep deletes networks that are no longer proven.

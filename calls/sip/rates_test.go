@@ -39,7 +39,8 @@ func TestForgedSources(t *testing.T) {
 }
 
 // TestForgedGateways shows that gateways with forged addresses do not keep the networks of phones from being
-// proven, and that phones do not keep those of gateways from being proven.
+// proven, and that phones do not keep the networks of gateways from being
+// proven.
 func TestForgedGateways(t *testing.T) {
 	r, now := newRates(), time.Now()
 	for i := range 2 * maxProven {
@@ -62,7 +63,7 @@ func TestForgedGateways(t *testing.T) {
 	}
 	r.sweep(now.Add(provenFor + time.Second))
 	if len(r.proven) != 0 || r.claimed != 0 {
-		t.Errorf("after a while, %d networks and %d of gateways are left, want none", len(r.proven), r.claimed)
+		t.Errorf("after a while, %d networks are left, %d of them of gateways, want none", len(r.proven), r.claimed)
 	}
 }
 

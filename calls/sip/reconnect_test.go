@@ -13,7 +13,7 @@ import (
 )
 
 // TestReconnectedPhone shows that a phone that reconnects during a call gets the requests of the call
-// over its new connection. The server may not know yet that the former connection is dead.
+// over its new connection, even if the server does not know yet that the former connection is dead.
 func TestReconnectedPhone(t *testing.T) {
 	for name, reconnect := range map[string]func(c conversation, former net.Conn){
 		"after its former connection ended": func(c conversation, former net.Conn) {
@@ -78,7 +78,7 @@ func TestReconnectedDuringCheck(t *testing.T) {
 }
 
 // TestReconnectedGateway shows that a gateway that has closed its connection gets the BYE of a call
-// over another connection. Otherwise, it would keep the call.
+// over another connection. Otherwise, the gateway would continue the call.
 func TestReconnectedGateway(t *testing.T) {
 	w := newWorld(t)
 	w.permit(fabric.OutboundOn, "+49")
@@ -198,8 +198,9 @@ func TestLiveConnection(t *testing.T) {
 	}
 }
 
-// TestReconnectedCaller shows that a gateway, or a caller of a SIP address from its networks, that
-// reconnects during a call keeps its connection even if strangers keep as many as they may.
+// TestReconnectedCaller shows that a gateway that reconnects during a call may keep its connection,
+// even if strangers have as many connections as they may. A caller of a SIP address whose network is
+// permitted may do so, too.
 func TestReconnectedCaller(t *testing.T) {
 	for name, prepare := range map[string]func(w *world) (*phone, request){
 		"a gateway": func(w *world) (*phone, request) {

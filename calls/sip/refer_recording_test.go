@@ -46,7 +46,7 @@ func TestTransferRecorded(t *testing.T) {
 	}
 }
 
-// recordsInto returns a function that changes a configuration of calls so that they can be
+// recordsInto returns a function that changes a configuration of calls so that the calls can be
 // recorded. The function also sets *stored to the recordings.
 func recordsInto(t *testing.T, stored **recordings.Recordings) func(*calls.Config) {
 	return func(c *calls.Config) {

@@ -34,7 +34,7 @@ func TestTransferTollFraud(t *testing.T) {
 		{fabric.OutboundOn, "+44", "+442079460000", fabric.ReasonNoGateway},
 	} {
 		w.permit(tt.rule, tt.prefixes)
-		c.side(i, tt.user).notified("SIP/2.0 403 Forbidden")
+		c.transferInTurn(i, tt.user).notified("SIP/2.0 403 Forbidden")
 		if reason := w.lastTransfer(); reason != tt.reason {
 			t.Errorf("%s was refused for %q, want %q", tt.user, reason, tt.reason)
 		}

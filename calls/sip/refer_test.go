@@ -24,9 +24,9 @@ func (p *phone) refers(r request, referTo string) message {
 	return p.next(deadline)
 }
 
-// side makes one side of the call transfer it to a user: alice if i is odd, and otherwise bob. The
-// sides take turns because each may make only five attempts within seconds.
-func (c conversation) side(i int, user string) *phone {
+// transferInTurn makes one side of the call transfer it to a user: alice if i is odd, and otherwise
+// bob. The sides take turns because each may make only five attempts within a few seconds.
+func (c conversation) transferInTurn(i int, user string) *phone {
 	if i%2 == 1 {
 		c.alice.transfers(c.alice.inDialog("REFER", c.answered), user)
 		return c.alice
@@ -167,7 +167,7 @@ func TestTransferFails(t *testing.T) {
 		{"alice", "", "488 Not Acceptable Here"},
 		{"echo", "", "488 Not Acceptable Here"},
 	} {
-		p := c.side(i, tt.user)
+		p := c.transferInTurn(i, tt.user)
 		if tt.refusal != "" {
 			carol.refuses(carol.expect("INVITE"), tt.refusal)
 			p.notified("SIP/2.0 180 Ringing")

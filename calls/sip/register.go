@@ -39,7 +39,7 @@ type binding struct {
 	Stream     string         `json:"x,omitempty"` // the id of the TCP connection
 	Remote     netip.AddrPort `json:"r"`           // the phone's address, as the server sees it
 	Domain     string         `json:"d,omitempty"` // the name of this server in the REGISTER
-	Until      int64          `json:"e"`           // Unix time in microseconds
+	Until      int64          `json:"e"`           // when the binding expires, as Unix time in microseconds
 }
 
 // A register lists the bindings of a subscriber or SIP endpoint, oldest first.
@@ -176,8 +176,8 @@ func (s *Server) handleRegister(ctx context.Context, r *sip.Request, f flow) {
 		return
 	}
 
-	t, fresh := s.serve(r, f)
-	if t != nil && !fresh {
+	t, isNew := s.serve(r, f)
+	if t != nil && !isNew {
 		return
 	}
 
@@ -226,7 +226,7 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 
 	s.counters.registered.Add(1)
 	var longest time.Duration
-	for _, contact := range contacts { // some of them may be removed
+	for _, contact := range contacts { // some of the contacts may be removed
 		longest = max(longest, contact.expires)
 	}
 	if f.udp != nil && longest > 0 {

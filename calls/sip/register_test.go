@@ -144,8 +144,8 @@ func (p *phone) from(ip string) net.Conn {
 	return conn
 }
 
-// TestGuessing shows that a username gets no answer after too many wrong passwords, even with the
-// right password. Other usernames on the same network still get answers.
+// TestGuessing shows that requests with a username get no answer after too many wrong passwords, even
+// with the right password. Other usernames on the same network still get answers.
 func TestGuessing(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")

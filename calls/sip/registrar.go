@@ -40,7 +40,7 @@ type enrollment struct {
 	seq         uint32
 	path        flow      // the path of the registration
 	expires     uint64    // requested length of the registration in seconds; 0 ends it
-	lengthened  bool      // the pending registration requests a longer length than at first
+	lengthened  bool      // the gateway has made the pending registration request a longer length
 	user        string    // the user in our Contact header; only the gateway knows it
 	next        time.Time // when to register again
 	until       time.Time // when the registration expires; zero without a registration
@@ -208,7 +208,7 @@ func (s registrar) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enro
 	s.sendRegister(g, r, f, nil)
 }
 
-// registeredTo returns the address of the gateway to which a registration leads, or the zero address if
+// registeredTo returns the gateway's address at which the server is registered, or the zero address if
 // there is no registration or the gateway refuses to renew it.
 func (s registrar) registeredTo(r *enrollment) netip.AddrPort {
 	s.mu.Lock()

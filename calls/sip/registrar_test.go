@@ -37,7 +37,7 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
-// damage changes the password of a gateway so that it cannot be opened.
+// damage damages the stored password of a gateway, so that the password cannot be opened.
 func (w *world) damage(gateway string) {
 	w.t.Helper()
 	rows := w.store.Fabric().Resources
@@ -97,11 +97,11 @@ func TestDamagedGateway(t *testing.T) {
 	broken.expect("REGISTER")
 }
 
-// requires reads a REGISTER, which must request the length in before, and answers that the length
-// must be at least the one in after.
-func (p *phone) requires(before, after string) {
+// requires expects a REGISTER that requests the given length. It answers that the length must be at
+// least minimum.
+func (p *phone) requires(length, minimum string) {
 	p.t.Helper()
-	p.reply(p.registers(before), "423 Interval Too Brief", "Min-Expires: "+after+"\r\n")
+	p.reply(p.registers(length), "423 Interval Too Brief", "Min-Expires: "+minimum+"\r\n")
 }
 
 // registers returns the next REGISTER, which must request the given length.
@@ -239,7 +239,7 @@ func TestTrunksByName(t *testing.T) {
 		w.subscriber(fmt.Sprint("caller", i))
 		w.newPhone(fmt.Sprint("caller", i)).dial(number)
 		if got := <-invited; !strings.Contains(got, number) {
-			t.Errorf("the gateway got %s, want %s", got, number)
+			t.Errorf("the gateway got %q, want an INVITE to %s", got, number)
 		}
 	}
 

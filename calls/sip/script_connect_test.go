@@ -35,7 +35,7 @@ func TestScriptConnects(t *testing.T) {
 	}
 }
 
-// TestScriptConnectsNobody asks the webhook again after bob was busy, and connects carol instead.
+// TestScriptConnectsNobody asks the webhook again because bob is busy, and connects carol instead.
 func TestScriptConnectsNobody(t *testing.T) {
 	w, h := newScripted(t, nil, connecting("/private/bob"), connecting("/private/carol"))
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")

@@ -10,7 +10,7 @@ import (
 // keyOf returns the RFC 4733 code of a digit.
 func keyOf(digit byte) byte { return byte(strings.IndexByte("0123456789*#ABCD", digit)) }
 
-// presses sends the telephone event of a digit, which began at the given time, in several packets.
+// presses sends the telephone event of a digit in several packets. at is the timestamp of the event.
 func (p *phone) presses(m message, digit byte, at uint32) {
 	p.t.Helper()
 	for _, rest := range []string{"\x0a\x00\xa0", "\x0a\x01\x40", "\x8a\x01\xe0", "\x8a\x01\xe0"} {

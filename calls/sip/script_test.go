@@ -50,7 +50,7 @@ func TestScriptPlays(t *testing.T) {
 		t.Errorf("the second request to the webhook is wrong (-want +got):\n%s", diff)
 	}
 	if n := h.forged.Load(); n != 0 {
-		t.Errorf("%d requests have no correct signature, want none", n)
+		t.Errorf("%d requests have a wrong signature or none, want 0", n)
 	}
 
 	r := w.recordHas(func(want *calls.Record) {
@@ -156,7 +156,7 @@ type panicking struct{ calls.Scripts }
 
 func (panicking) Next(context.Context, calls.ScriptStep) ([]calls.Verb, error) { panic("a mistake") }
 
-// TestScriptPanics shows that a panic in a script's goroutine ends only its call.
+// TestScriptPanics shows that a panic in a script's goroutine ends only the script's call.
 func TestScriptPanics(t *testing.T) {
 	w := newWorld(t, func(c *calls.Config) { c.Scripts = panicking{} })
 	w.addScript("menu")

@@ -16,7 +16,8 @@
 //	dialog.go       calls; inbound.go handles calls from phones, outbound.go rings phones
 //	refer.go        transfers of calls
 //	tell.go         events from package calls
-//	gateway.go      calls through gateways; registrar.go registers at them, unregister.go ends this
+//	gateway.go      calls through gateways
+//	registrar.go    registrations at gateways; unregister.go ends them
 //	outside.go      calls from gateways, and from anyone to SIP addresses
 //
 // The server stores nothing for a request outside a call until it has admitted the sender. A wrong

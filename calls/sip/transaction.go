@@ -13,7 +13,7 @@ const (
 	timerT1  = 500 * time.Millisecond // estimate of a round trip
 	timerT2  = 4 * time.Second        // longest interval between repeats
 	timerEnd = 64 * timerT1           // how long a transaction waits for a response
-	byeEnd   = 8 * timerT1            // how long it waits if the response does not matter
+	byeEnd   = 8 * timerT1            // the same, if the response does not matter
 
 	// answerWithin is how long an INVITE or a REGISTER waits for the first response. Callers do not wait
 	// longer.
@@ -57,15 +57,15 @@ type serverTx struct {
 	canceled  bool // the phone has sent a CANCEL
 	timer     *time.Timer
 	pause     time.Duration
-	since     time.Time
-	unread    func() // called if nobody acknowledges the final response to an INVITE; may be nil
-	awaitsACK bool   // the final response to an INVITE awaits its ACK
-	then      func() // called once awaitsACK is false; may be nil
+	since     time.Time // when the final response was first sent
+	unread    func()    // called if nobody acknowledges the final response to an INVITE; may be nil
+	awaitsACK bool      // the final response to an INVITE awaits its ACK
+	then      func()    // called once awaitsACK is false; may be nil
 }
 
-// serve begins a transaction. If the request is a repeat, serve answers it and fresh is false. t is
+// serve begins a transaction. If the request is a repeat, serve answers it, and isNew is false. t is
 // nil if there are too many transactions, or if the server is closed.
-func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
+func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, isNew bool) {
 	key := keyOf(r, f)
 	s.mu.Lock()
 	t = s.served[key]
@@ -73,13 +73,13 @@ func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 		t = &serverTx{server: s, key: key, flow: f, seq: r.CSeq().SeqNo}
 		t.timer = s.after(calledFor, t.end)
 		s.served[key] = t
-		fresh = true
+		isNew = true
 	}
 	s.mu.Unlock()
-	if t != nil && !fresh {
+	if t != nil && !isNew {
 		t.repeat()
 	}
-	return t, fresh
+	return t, isNew
 }
 
 // handleOnce calls handle, unless the same request is being handled. Before a request has a

@@ -59,16 +59,16 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 // trunks connects a [Server] to gateways.
 type trunks struct{ *Server }
 
-// resolve returns up to most addresses of a gateway, in the order in which to try them (RFC 3263).
+// resolve returns at most limit addresses of a gateway, in the order in which to try them (RFC 3263).
 // The last ones are those that have not answered recently. It returns an error if there are no addresses.
-func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) ([]netip.AddrPort, error) {
-	all, err := s.find(ctx, g, most)
+func (s trunks) resolve(ctx context.Context, g fabric.Gateway, limit int) ([]netip.AddrPort, error) {
+	all, err := s.find(ctx, g, limit)
 	isSilent := func(at netip.AddrPort) bool { return s.silent.has(silentKey{g.ID, at}, time.Now()) }
 	if err != nil || !slices.ContainsFunc(all, isSilent) {
 		return all, err
 	}
 
-	all, err = s.find(ctx, g, max(most, maxTargets))
+	all, err = s.find(ctx, g, max(limit, maxTargets))
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +81,17 @@ func (s trunks) resolve(ctx context.Context, g fabric.Gateway, most int) ([]neti
 		}
 	}
 	all = append(first, last...)
-	return all[:min(len(all), most)], nil
+	return all[:min(len(all), limit)], nil
 }
 
-// find is resolve without regard to which addresses have answered. Projects choose the names of their
+// find is like resolve, but does not consider which addresses have answered. Projects choose the names of their
 // gateways. Therefore, find leaves out addresses that MayReach does not permit, such as those that only
 // this machine can reach.
-func (s trunks) find(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
+func (s trunks) find(ctx context.Context, g fabric.Gateway, limit int) (all []netip.AddrPort, err error) {
 	if a, err := netip.ParseAddr(g.Host); err == nil {
 		all = s.permitted(g, []netip.Addr{a.Unmap()}, g.Port)
 	} else {
-		all, err = s.lookUp(ctx, g, most)
+		all, err = s.lookUp(ctx, g, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -99,14 +99,14 @@ func (s trunks) find(ctx context.Context, g fabric.Gateway, most int) (all []net
 	if len(all) == 0 {
 		return nil, errNoAddress
 	}
-	return all[:min(len(all), most)], nil
+	return all[:min(len(all), limit)], nil
 }
 
-// lookUp is find for a host name.
-func (s trunks) lookUp(ctx context.Context, g fabric.Gateway, most int) (all []netip.AddrPort, err error) {
+// lookUp implements find for a host name.
+func (s trunks) lookUp(ctx context.Context, g fabric.Gateway, limit int) (all []netip.AddrPort, err error) {
 	hosts := s.hostsOf(ctx, g)
-	for _, h := range hosts[:min(len(hosts), max(most, maxTargets))] {
-		if len(all) >= most {
+	for _, h := range hosts[:min(len(hosts), max(limit, maxTargets))] {
+		if len(all) >= limit {
 			break
 		}
 		addresses, lookup := s.c.Resolver.LookupNetIP(ctx, "ip", h.Target)
@@ -140,8 +140,8 @@ func (s trunks) hostsOf(ctx context.Context, g fabric.Gateway) []*net.SRV {
 	return records
 }
 
-// permitted returns the addresses that MayReach permits, that can reach this machine, and to which it can
-// send.
+// permitted returns the addresses that MayReach permits, and with which this machine can exchange
+// messages.
 func (s trunks) permitted(g fabric.Gateway, addresses []netip.Addr, port uint16) (all []netip.AddrPort) {
 	switch {
 	case port != 0:

@@ -12,15 +12,16 @@ import (
 	"github.com/selvage/selvage/calls/sip"
 )
 
-// accepts accepts a REGISTER, and waits until the server has noted this. There must be only one
-// gateway.
+// accepts answers a REGISTER with 200, and waits until the server has recorded the registration.
+// There must be only one gateway.
 func (p *phone) accepts(s *sip.Server, m message) {
 	p.t.Helper()
 	p.reply(m, "200 OK", "Expires: 300\r\n")
 	eventually(p.t, "the registration", func() bool { return s.Stats().Gateways == 1 })
 }
 
-// unregister makes a server unregister. The function that it returns waits until this has ended.
+// unregister makes a server unregister at its gateways. The returned function waits until the server
+// has done this.
 func (w *world) unregister(s *sip.Server) (wait func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -91,7 +92,7 @@ func (w *world) node(name string) *sip.Server {
 	return s
 }
 
-// A reachable is the socket of a gateway that several nodes reach. It answers the last sender.
+// A reachable is the socket of a gateway that several nodes reach. It writes to the last sender.
 type reachable struct {
 	*net.UDPConn
 	last *net.UDPAddr

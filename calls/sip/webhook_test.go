@@ -125,6 +125,7 @@ func squareWave(samples int) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(36+2*samples))
 	b = append(b, "WAVEfmt "...)
 	b = binary.LittleEndian.AppendUint32(b, 16)
+	// PCM, one channel, 8000 samples and 16,000 bytes a second, 2 bytes a frame, 16 bits a sample.
 	for _, v := range []uint16{1, 1, 8000, 0, 16000, 0, 2, 16} {
 		b = binary.LittleEndian.AppendUint16(b, v)
 	}
@@ -157,7 +158,7 @@ func (p *phone) answeredBy(user string) message {
 	return m
 }
 
-// hearsTone sends silence until the phone hears a loud packet.
+// hearsTone makes the phone send silence until it receives a loud packet.
 func (p *phone) hearsTone(m message) {
 	p.t.Helper()
 	b := make([]byte, 2048)
@@ -180,5 +181,5 @@ func isLoud(payload []byte) bool {
 			loud++
 		}
 	}
-	return loud > 80
+	return loud > len(payload)/2
 }

@@ -34,8 +34,8 @@ const (
 	silence  = 300 * time.Millisecond // how long tests wait for a message that must not arrive
 )
 
-// remoteNetwork is a network whose phones need an address of the server for media that differs from
-// the one for other phones.
+// remoteNetwork is a network whose phones must send their media to a different address of the server
+// than other phones.
 var remoteNetwork = netip.MustParsePrefix("127.0.3.0/24")
 
 // A world is a server for phones, with everything that the server needs.
@@ -300,7 +300,7 @@ func (w *world) isOver() {
 // counts holds the numbers of rooms, calls and legs on a server.
 type counts struct{ rooms, calls, legs int }
 
-// running checks what is running on the server.
+// running checks how many rooms, calls and legs the server has.
 func (w *world) running(want counts) {
 	w.t.Helper()
 	stats := w.calls.Stats()

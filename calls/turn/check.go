@@ -55,7 +55,7 @@ func (s *Server) Check(ctx context.Context) error {
 }
 
 // Reach sends a request to the server at a TURN URL. It returns an error if the server does not
-// answer. If roots is nil, it uses the system's authorities.
+// answer. If roots is nil, it uses the system's certificate authorities.
 func Reach(ctx context.Context, url string, roots *x509.CertPool) error {
 	client, end, err := connect(ctx, url, roots, turn.ClientConfig{})
 	if err != nil {

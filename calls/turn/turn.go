@@ -53,7 +53,7 @@ type Config struct {
 
 	// Secret signs the credentials. It is the same on all nodes.
 	Secret [32]byte
-	// Roots are the authorities that verify the server's certificate. Nil means the system's
+	// Roots are the authorities that may have signed the server's certificate. Nil means the system's
 	// authorities.
 	Roots *x509.CertPool
 

@@ -49,7 +49,7 @@ func (m media) echo() {
 // this machine.
 var advertised = netip.MustParseAddrPort("203.0.113.7:8444")
 
-// start starts a server that relays to a media port.
+// start starts a server that relays to a media port, and to those of other nodes.
 func start(t *testing.T, m media, others ...netip.AddrPort) (s *turn.Server, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -198,7 +198,7 @@ func TestLimits(t *testing.T) {
 		_, relays[i] = allocate(t, s, address)
 	}
 
-	username, password := s.Credentials("ada", time.Now().Add(2*time.Hour)) // as from a later token
+	username, password := s.Credentials("ada", time.Now().Add(2*time.Hour)) // as with a later token
 	_, err := connect(t, address, username, password).Allocate()
 	if err == nil || !strings.Contains(err.Error(), "486") {
 		t.Errorf("one allocation too many: Allocate = %v, want an error with 486", err)
