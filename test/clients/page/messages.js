@@ -29,8 +29,8 @@ async function openOurs(server, token) {
 }
 
 /**
- * Takes the connection of our SDK away until found() is called. When the SDK is connected again, it cannot
- * read the messages that it missed the first time. The page's clock is then an hour ahead.
+ * Takes the connection of our SDK away until found() is called. An hour has then passed for the SDK, and it
+ * cannot read the messages that it missed when it first asks for them.
  */
 function lose() {
   const { WebSocket, fetch } = window
@@ -48,8 +48,14 @@ function lose() {
     return Promise.reject(new TypeError('no network'))
   }
   Date.now = () => now() + 3_600_000
+  const inAnHour = (_, seconds) => `"timestamp":${Number(seconds) + 3600}`
+  const later = ({ data }) => ({ data: data.replace(/"timestamp":(\d+)/g, inAnHour) })
   found = () => {
-    window.WebSocket = WebSocket
+    window.WebSocket = class extends WebSocket {
+      set onmessage(receive) {
+        super.onmessage = (event) => receive(later(event))
+      }
+    }
     return 'found'
   }
   return 'lost'
