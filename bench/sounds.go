@@ -36,8 +36,8 @@ func speechOf(p *harness.Program, seconds int) []byte {
 	return b
 }
 
-// soundOperations returns the operations that need much computation: getting the MP3 of a
-// ten-minute recording, 64 KiB from the middle of a ten-hour MP3 or an outline, and uploading a
+// soundOperations returns the operations that need much computation. They get the MP3 of a
+// ten-minute recording, 64 KiB from the middle of a ten-hour MP3, and an outline, or upload a
 // recording.
 func (w *world) soundOperations(p *harness.Program) []operation {
 	at := strings.TrimPrefix(w.HTTP, "http://")

@@ -44,8 +44,8 @@ const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyP
 // is the suite firefox.
 const inFirefox = `^TestFirefoxCalls$`
 
-// looks matches the tests of the suite clients that do not depend on the backend. They check the
-// appearance of pages, the playback of media and certificates.
+// looks matches the tests of the suite clients that do not depend on the backend. They check
+// certificates, the appearance of pages, and the playback of media.
 const looks = `^Test(Screens.*|Keyboard|DashboardFits|MailsInChromium|WeightOfSignIn|RecordTone|Types|Package|` +
 	`ChromiumSeeksInTenHours|CallsByNetwork|ACME.*|(Chromium|Firefox|System|Sudo)Trust)$`
 
@@ -212,7 +212,7 @@ func quickParts() []part {
 }
 
 // part returns the part that runs a suite on a backend. If race is set, the servers that scripts
-// start on Redis use the race detector. There, the most code runs concurrently.
+// start on Redis use the race detector, because Redis is the backend with the most concurrency.
 func (p placement) part(backends string, race bool) part {
 	source := p.source()
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", timeout(), "-test.parallel", "4"}

@@ -37,8 +37,8 @@ func wantLater(t *testing.T, a harness.Answer, body string) {
 }
 
 // wantLimited checks that a request is refused after a limit has been used up. A limit permits one
-// more request for each period of length each that has passed since the time began, so some
-// requests may still succeed first.
+// more request for each period that has passed since the time began, so some requests may still
+// succeed first. The length of a period is each.
 func wantLimited(t *testing.T, began time.Time, each time.Duration, body string, ask func() harness.Answer) {
 	t.Helper()
 	for through := 0; ; through++ {
@@ -50,7 +50,7 @@ func wantLimited(t *testing.T, began time.Time, each time.Duration, body string,
 	}
 }
 
-// TestLimitsOfKeys shows that each API refuses a key that exceeds its limit in its own format.
+// TestLimitsOfKeys shows that, if a key exceeds its limit, each API refuses it in its own format.
 // After the limit for writes has been used up, reads still succeed. Other keys are not affected.
 func TestLimitsOfKeys(t *testing.T) {
 	p := limited(t, "API_REQUESTS=6", "API_WRITES=2")

@@ -63,7 +63,7 @@ func TestA20Reauthentication(t *testing.T) {
 	f := c.NewFlow(loginScope).With("prompt", "login")
 	f.Redeem(t, f.Code(t, b, sub)).Want(t, 200).Read(t, &tokens)
 	if again := authTime(t, tokens); again <= first {
-		t.Errorf("auth_time is %d after a new login, %d before, want a later one", again, first)
+		t.Errorf("auth_time is %d after a new login and was %d before, want a later time", again, first)
 	}
 
 	for _, bad := range []string{"-1", "1e9", "abc", "99999999999999999999"} {

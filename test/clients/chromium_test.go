@@ -40,7 +40,7 @@ type tab struct {
 	ctx context.Context
 }
 
-// unneeded lists features of Chromium that the tests do not need and disable:
+// unneeded lists features of Chromium that tests disable, because they do not need them:
 //   - the buttons of its window, which are pages in a process that takes part in every navigation,
 //     and a second process of this kind that is started in advance;
 //   - a spare process for the next page;
@@ -208,8 +208,8 @@ func (b tab) show() {
 }
 
 // do runs each step on a page that is complete and not about to be left. If another page arrives
-// during a step, do repeats the step. This is safe, because a step that fails so has not clicked or
-// typed anything yet.
+// during a step, do repeats the step. This is safe, because a step that fails in this way has not
+// clicked or typed anything yet.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	for _, step := range steps {

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -11,11 +10,12 @@ import (
 	"github.com/selvage/selvage/test/inbox"
 )
 
-// waitLink waits for the n-th email to an address that contains a link, and returns that link.
+// waitLink waits for the nth email to an address, counting only emails with a link, and returns
+// this link.
 func waitLink(t *testing.T, in *inbox.Server, to string, n int) string {
 	t.Helper()
 	var links []string
-	harness.Eventually(t, patience, fmt.Sprintf("email %d to %s", n, to), func() error {
+	harness.Eventually(t, patience, fmt.Sprintf("link %d in an email to %s", n, to), func() error {
 		links = nil
 		for _, m := range in.To(to) {
 			if l := m.Link(); l != "" {
@@ -23,7 +23,7 @@ func waitLink(t *testing.T, in *inbox.Server, to string, n int) string {
 			}
 		}
 		if len(links) < n {
-			return errors.New("the email has not arrived")
+			return fmt.Errorf("there are only %d emails with a link", len(links))
 		}
 		return nil
 	})

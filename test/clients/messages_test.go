@@ -69,8 +69,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMissedMessages shows that our SDK gets the messages that it missed even if it cannot read them when
-// it is connected again, but only later.
+// TestMissedMessages shows that our SDK gets the messages that it missed while it was disconnected,
+// even if reading them fails once.
 func TestMissedMessages(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)

@@ -57,7 +57,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.until("the passkey", "document.body.innerText.includes('Laptop')")
 	b.picture("operator-account")
 
-	// Without an answer in the email field, the passkey confirms the password.
+	// If the authenticator ignores the email field, the passkey is used after the password.
 	b.setPresence(key, false)
 	b.signOut()
 	b.picture("operator-login")
@@ -91,7 +91,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.arrive(home)
 }
 
-// signOut ends the session of the operator, which leads to the sign-in page.
+// signOut signs the operator out, and waits for the sign-in page.
 func (b tab) signOut() {
 	b.Helper()
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))

@@ -44,7 +44,7 @@ func roomRecorded(alice, bob, carol *phone) {
 	wantTone(t, "the recording of a member", alone, bob.hz, carol.hz)
 }
 
-// openRoomSession returns the ID of the newest room session of a project that has not ended.
+// openRoomSession returns the ID of a project's newest open room session.
 func openRoomSession(t *testing.T, p *harness.Project) string {
 	t.Helper()
 	var page struct{ Data []struct{ ID string } }

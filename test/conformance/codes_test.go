@@ -78,7 +78,7 @@ func (m *module) signInAndRefresh(c *harness.Client) signedIn {
 	}
 
 	again := r
-	// A signInAndRefresh ID token should have no nonce (OpenID Connect Core, section 12.2).
+	// A refreshed ID token should have no nonce (OpenID Connect Core, section 12.2).
 	again.Values = url.Values{}
 	second := again.redeem(form)
 

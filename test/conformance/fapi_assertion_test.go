@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// tokenAssertion returns a module that redeems a code with an assertion with changed claims. The
-// provider must refuse it.
+// tokenAssertion returns a module that redeems a code with an assertion whose claims are changed.
+// The provider must refuse it.
 func tokenAssertion(changes func(op *provider) members) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -20,8 +20,8 @@ func tokenAssertion(changes func(op *provider) members) func(*module) {
 	}
 }
 
-// pushAssertion returns a module that pushes a request with an assertion with changed claims. The
-// provider must accept it if status is 201, and otherwise refuse it.
+// pushAssertion returns a module that pushes a request with an assertion whose claims are changed.
+// The provider must accept it if status is 201, and otherwise refuse it.
 func pushAssertion(status int, changes func(op *provider) members) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -108,7 +108,7 @@ func referenceExpired(m *module) {
 	r.wantRefusedPage(r.visit(uri), "invalid_request_uri", "invalid_request")
 }
 
-// object returns a module whose request object has changed claims. The provider must accept it if
+// object returns a module that changes claims of its request object. The provider must accept it if
 // status is 201, and otherwise refuse it.
 func object(status int, changes func(op *provider) members) func(*module) {
 	return func(m *module) {

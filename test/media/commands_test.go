@@ -93,7 +93,7 @@ func fetchMedia(t *testing.T, p *harness.Project, sid string) (all []string) {
 		a := p.Get(t, p.LaML("/Recordings/"+sid+format))
 		digest := sha256.Sum256(a.Body)
 		if a.Status != 200 {
-			digest = [sha256.Size]byte{} // errors contain the id of the recording
+			digest = [sha256.Size]byte{} // errors differ, because they contain the recording's ID
 		}
 		all = append(all, fmt.Sprintf("%d %x", a.Status, digest[:8]))
 	}

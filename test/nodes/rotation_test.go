@@ -23,9 +23,9 @@ const turns = 3
 // are created at every stage of a key change, and long enough to leave CPU time for other tests.
 const askEvery = 25 * time.Millisecond
 
-// TestRotationUnderLoad shows that both nodes can create tokens while the server changes its keys
-// every six seconds. A client that caches the JWKS as long as permitted can always verify the
-// tokens. Each node accepts every token of the other.
+// TestRotationUnderLoad shows that both nodes can create tokens while the keys change every six
+// seconds. A client that caches the JWKS as long as permitted can always verify the tokens. Each
+// node accepts every token of the other.
 func TestRotationUnderLoad(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

@@ -71,8 +71,8 @@ func checkTold(r *harness.Receiver, ids []string) error {
 }
 
 // TestPresenceDelivered brings a subscriber online at both nodes. The webhook receives an event
-// when the first socket goes online, and another when the last socket goes offline. If a node is
-// killed, the other node may repeat the killed node's last delivery, as the same event.
+// when the first socket goes online, and another event when the last socket goes offline. If a node
+// is killed, the other node may repeat the killed node's last delivery, as the same event.
 func TestPresenceDelivered(t *testing.T) {
 	t.Parallel()
 	n := startLocalHooks(t)
