@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/selvage/selvage/internal/durable"
 )
 
 // ErrMaster is the error for a key in the ring that was sealed with a different master key.
@@ -122,17 +124,8 @@ func makeMaster(file string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating master key: %w", err)
 	}
-	return key, syncDir(filepath.Dir(file))
-}
-
-// syncDir makes the file names in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("creating master key: %w", err)
+	if err := durable.SyncDir(filepath.Dir(file)); err != nil {
+		return nil, fmt.Errorf("creating master key: %w", err)
 	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return fmt.Errorf("creating master key: %w", err)
-	}
-	return nil
+	return key, nil
 }

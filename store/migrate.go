@@ -19,6 +19,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/durable"
 )
 
 //go:embed migrations/*.sql
@@ -198,7 +199,9 @@ func copyTo(ctx context.Context, db *sql.DB, file string) (err error) {
 			err = errors.Join(err, os.Remove(part))
 			return
 		}
-		err = os.Rename(part, file)
+		if err = os.Rename(part, file); err == nil {
+			err = durable.SyncDir(filepath.Dir(file))
+		}
 	}()
 
 	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, part); err != nil {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/selvage/selvage/internal/durable"
 )
 
 // The mark is a file with two words. The first is the id of the machine's start in which uses were
@@ -82,7 +84,7 @@ func (l *Log) writeMark(state string) error {
 
 	dir := l.c.Dir
 	for range 3 { // its parents may be new, too
-		if err := syncDir(dir); err != nil {
+		if err := durable.SyncDir(dir); err != nil {
 			return fmt.Errorf("marking log of uses: %w", err)
 		}
 		dir = filepath.Dir(dir)
@@ -101,13 +103,4 @@ func replaceFile(name, text string) error {
 		return err
 	}
 	return os.Rename(name+".new", name)
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/selvage/selvage/internal/durable"
 )
 
 // A part holds the uses of a minute, in memory and in a file. Memory holds brief uses separately,
@@ -167,7 +169,7 @@ func (p *part) close() error {
 		p.failed = true
 		return fmt.Errorf("syncing log of uses: %w", err)
 	}
-	if err := syncDir(filepath.Dir(p.name)); err != nil {
+	if err := durable.SyncDir(filepath.Dir(p.name)); err != nil {
 		return fmt.Errorf("syncing log of uses: %w", err)
 	}
 	err := p.file.Close()

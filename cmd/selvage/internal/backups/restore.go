@@ -18,6 +18,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/mediastore"
 	"github.com/selvage/selvage/internal/backup"
 	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/durable"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/store"
 )
@@ -103,7 +104,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 	if err := os.Rename(filepath.Join(temp, "restored.db"), r.databaseFile()); err != nil {
 		return fmt.Errorf("moving the database to its place: %w", err)
 	}
-	return syncDir(filepath.Dir(r.databaseFile()))
+	return durable.SyncDir(filepath.Dir(r.databaseFile()))
 }
 
 // patience limits how long a statement may run on a PostgreSQL server that is being copied or
@@ -160,16 +161,7 @@ func (r *Restore) placeMedia(written string) error {
 		}
 	}
 	r.placed = true
-	return syncDir(filepath.Dir(dir))
-}
-
-// syncDir makes changes to the names in a directory durable.
-func syncDir(name string) error {
-	dir, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return durable.SyncDir(filepath.Dir(dir))
 }
 
 // databaseFile returns the path of the SQLite database.

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/selvage/selvage/internal/durable"
 )
 
 // readKey returns the key in a file, and creates it if the file does not exist.
@@ -116,7 +118,11 @@ func writePEM(file, kind string, der []byte, mode fs.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("writing certificate authority: %w", err)
 	}
-	if err := os.Link(f.Name(), file); err != nil {
+	err = os.Link(f.Name(), file)
+	if err == nil {
+		err = durable.SyncDir(filepath.Dir(file))
+	}
+	if err != nil {
 		return fmt.Errorf("writing certificate authority: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"filippo.io/age"
@@ -15,6 +16,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/internal/durable"
 )
 
 // backupCommands implements the commands for backups.
@@ -373,6 +375,9 @@ func (c backupCommands) newKey(_ *cobra.Command, args []string) error {
 	_, err = fmt.Fprintf(file, "# public key: %s\n%s\n", recipient, identity)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err != nil {
+		return fmt.Errorf("creating an identity: %w", err)
+	}
+	if err := durable.SyncDir(filepath.Dir(args[0])); err != nil {
 		return fmt.Errorf("creating an identity: %w", err)
 	}
 	_, err = fmt.Fprintln(c.Stdout, recipient)

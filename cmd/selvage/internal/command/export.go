@@ -16,6 +16,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/transfer"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/durable"
 	"github.com/selvage/selvage/internal/page"
 )
 
@@ -108,5 +109,8 @@ func writePrivate(name string, write func(io.Writer) error) (err error) {
 	if err := os.Link(f.Name(), name); err != nil { // unlike Rename, it does not replace a file
 		return fmt.Errorf("creating export: %w", err)
 	}
-	return os.Remove(f.Name())
+	if err := os.Remove(f.Name()); err != nil {
+		return fmt.Errorf("creating export: %w", err)
+	}
+	return durable.SyncDir(filepath.Dir(name))
 }
