@@ -37,6 +37,10 @@ func isSTUN(b []byte) bool {
 	return len(b) >= 20 && b[0] < 4 && b[4] == 0x21 && b[5] == 0x12 && b[6] == 0xa4 && b[7] == 0x42
 }
 
+// isIndication reports whether a STUN packet is a binding indication. Clients send these to keep paths
+// open, and expect no answer (RFC 8445, section 11).
+func isIndication(b []byte) bool { return b[0] == 0 && b[1] == 0x11 }
+
 // receiveSTUN handles a STUN packet that arrived on a path. It returns the transport whose client
 // sent it, or nil if the sender did not prove that it knows the password.
 //

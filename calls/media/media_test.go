@@ -1,9 +1,13 @@
 package media_test
 
 import (
+	"encoding/binary"
+	"io"
+	"net"
 	"testing"
 	"time"
 
+	"github.com/pion/stun/v4"
 	"github.com/pion/webrtc/v4"
 
 	"github.com/selvage/selvage/calls"
@@ -72,4 +76,41 @@ func TestTCP(t *testing.T) {
 	if p := <-c.watch.connected; p.Transport != "tcp" {
 		t.Errorf("Connected was called with %+v, want a path over TCP", p)
 	}
+}
+
+// TestIndicationTCP shows that a connection remains open after a binding indication, which some clients
+// send to keep it open.
+func TestIndicationTCP(t *testing.T) {
+	e := newEngine(t)
+	c := newLight(t, e, lightOffer(""))
+	t.Cleanup(c.close)
+	conn, err := net.Dial("tcp", e.TCP())
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	must(t, conn.SetDeadline(time.Now().Add(deadline)))
+
+	write := func(packet []byte) {
+		t.Helper()
+		_, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(packet))), packet...))
+		must(t, err)
+	}
+	wantAnswer := func() {
+		t.Helper()
+		write(c.nominate())
+		var length [2]byte
+		_, err := io.ReadFull(conn, length[:])
+		must(t, err)
+		answer := &stun.Message{Raw: make([]byte, binary.BigEndian.Uint16(length[:]))}
+		_, err = io.ReadFull(conn, answer.Raw)
+		must(t, err)
+		must(t, answer.Decode())
+		if answer.Type != stun.BindingSuccess {
+			t.Fatalf("the answer to a check is %v, want success", answer)
+		}
+	}
+
+	wantAnswer()
+	indication := stun.NewType(stun.MethodBinding, stun.ClassIndication)
+	write(stun.MustBuild(indication, stun.TransactionID, stun.Fingerprint).Raw)
+	wantAnswer()
 }

@@ -111,6 +111,9 @@ func (w *worker) serveStream(t *transport, s *stream, in *bufio.Reader) {
 			w.dispatch(t, b, now)
 			continue
 		}
+		if isIndication(b) {
+			continue
+		}
 		if w.receiveSTUN(b, &w.from, now) != t {
 			return
 		}
