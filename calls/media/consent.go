@@ -153,7 +153,7 @@ func (t *transport) receiveCheckAnswer(m *stun.Message, from *path, now time.Tim
 	chosen := p.path
 	t.mu.Unlock()
 
-	t.lastHeard.Store(now.UnixNano())
+	t.lastHeard.Store(stamp(now))
 	if t.engine.table.claimAddress(from.remote, t, now) {
 		t.selectPath(&chosen, now)
 	}

@@ -70,7 +70,7 @@ type Engine struct {
 	counters counters
 	unproven limit.Connections // TCP connections that belong to no section yet
 	proof    atomic.Int64      // time for a TCP connection to prove which section it belongs to, in ns
-	panicked atomic.Int64      // when a panic outside a leg was last logged, in ns since 1970
+	panicked atomic.Int64      // when a panic outside a leg was last logged; see stamp
 
 	streamsMu sync.Mutex
 	streams   map[*stream]struct{} // all TCP connections; nil after the engine closes

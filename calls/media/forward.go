@@ -17,7 +17,7 @@ func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
 		w.engine.counters.dropped.Add(1)
 		return
 	}
-	t.lastHeard.Store(now.UnixNano())
+	t.lastHeard.Store(stamp(now))
 	w.engine.counters.received.Add(1)
 	w.engine.counters.receivedBytes.Add(uint64(len(b)))
 	if s.kind == calls.Audio {

@@ -63,7 +63,7 @@ func latestPath(transports []*transport, now time.Time) (lastSeen time.Time, lat
 			continue
 		}
 		if at > latestAt {
-			latestAt, lastSeen, latest = at, time.Unix(0, at), p
+			latestAt, lastSeen, latest = at, stamped(at), p
 		}
 	}
 	return lastSeen, latest

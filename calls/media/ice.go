@@ -83,7 +83,7 @@ func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport)
 	}
 
 	t = named
-	t.lastHeard.Store(now.UnixNano())
+	t.lastHeard.Store(stamp(now))
 	if m.Contains(stun.AttrICEControlled) {
 		// A lite agent is never the controlling agent (RFC 8445, section 6.1.1), so the client must
 		// take this role.

@@ -71,10 +71,10 @@ func (s *section) askKeyframe(now time.Time) {
 	}
 
 	last := s.keyframeAsked.Load()
-	if now.UnixNano()-last < int64(keyframeInterval) {
+	if stamp(now)-last < int64(keyframeInterval) {
 		return
 	}
-	if !s.keyframeAsked.CompareAndSwap(last, now.UnixNano()) {
+	if !s.keyframeAsked.CompareAndSwap(last, stamp(now)) {
 		return // another goroutine is already asking
 	}
 

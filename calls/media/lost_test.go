@@ -34,7 +34,7 @@ func TestLostConsent(t *testing.T) {
 	s.transport.peers[0].consentAt = now.Add(-consentTimeout)
 	path := s.transport.path.Load()
 
-	s.transport.lastHeard.Store(now.UnixNano())
+	s.transport.lastHeard.Store(stamp(now))
 	p.engine.doHousekeeping(now)
 	if events.lost > 0 {
 		t.Error("a leg is lost while its client answers")
@@ -53,6 +53,22 @@ func TestLostConsent(t *testing.T) {
 	p.engine.doHousekeeping(now)
 	if events.connected != 1 {
 		t.Errorf("after the client came back, Connected was called %d times, want once", events.connected)
+	}
+}
+
+// TestSetClock shows that the engine does not measure silence by the machine's clock, which may be set.
+// A client that has left would seem to be there for as long as the clock was set back.
+func TestSetClock(t *testing.T) {
+	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
+	s, _ := p.linked()
+	now := time.Now()
+	p.worker.receiveDatagram(p.packets(t, 1, 20)[0], p.source, now)
+	seen, _ := latestPath([]*transport{s.transport}, now)
+	if !seen.Equal(now) {
+		t.Errorf("the client was last seen at %v, want %v", seen, now)
+	}
+	if seen == seen.Round(0) { // without the monotonic reading
+		t.Errorf("the time %v follows the machine's clock", seen)
 	}
 }
 

@@ -19,7 +19,7 @@ func (e *Engine) handlePanic(l *leg, cause any) {
 	err := fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 	e.counters.panics.Add(1)
 	if l == nil {
-		now, last := time.Now().UnixNano(), e.panicked.Load()
+		now, last := stamp(time.Now()), e.panicked.Load()
 		if now-last > int64(panicPause) && e.panicked.CompareAndSwap(last, now) {
 			e.log.Error("handling a packet", "error", err)
 		}

@@ -207,10 +207,10 @@ func (w *worker) receivePhone(t *transport, b []byte, remote netip.AddrPort, now
 	switch {
 	case t.port.latched.Load() && current.remote == remote:
 		if !t.port.secure {
-			t.lastHeard.Store(now.UnixNano())
+			t.lastHeard.Store(stamp(now))
 		}
 		w.dispatch(t, b, now)
-	case isRTCP(b), t.port.latched.Load() && now.UnixNano()-last < int64(relatch):
+	case isRTCP(b), t.port.latched.Load() && stamp(now)-last < int64(relatch):
 		w.engine.counters.unknown.Add(1)
 	case t.port.secure:
 		w.decrypted = false
@@ -226,7 +226,7 @@ func (w *worker) receivePhone(t *transport, b []byte, remote netip.AddrPort, now
 
 // latch makes the engine send the phone's media to the address of a packet.
 func (t *transport) latch(remote netip.AddrPort, now time.Time) {
-	t.lastHeard.Store(now.UnixNano())
+	t.lastHeard.Store(stamp(now))
 	t.setPath(&path{udp: t.port.conn, local: *t.port.local.Load(), remote: remote}, now)
 	if !t.port.latched.Swap(true) && !t.up.Swap(true) {
 		t.section.connected(t)
@@ -239,6 +239,6 @@ func isRTCP(b []byte) bool { return b[1] >= 192 && b[1] <= 223 }
 // keepHeld counts a phone on hold as present, because most phones send nothing while on hold.
 func (t *transport) keepHeld(now time.Time) {
 	if !t.section.formats.Load().accepts || !t.section.sends() {
-		t.lastHeard.Store(now.UnixNano())
+		t.lastHeard.Store(stamp(now))
 	}
 }

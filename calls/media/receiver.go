@@ -35,7 +35,7 @@ func (r *receiver) measure(p packet, clock uint32, now time.Time) {
 	// Packets with the same timestamp, such as the packets of one video frame, cannot be used to
 	// measure jitter.
 	r.clock = clock
-	arrival := int64(float64(now.UnixNano()%(1<<50)) / 1e9 * float64(clock))
+	arrival := int64(float64(stamp(now)%(1<<50)) / 1e9 * float64(clock))
 	transit := arrival - int64(p.time)
 	if r.transit != 0 && p.time != r.lastTime {
 		if d := transit - r.transit; d < int64(clock) && -d < int64(clock) {

@@ -28,7 +28,7 @@ type reporter struct {
 	failed    bool
 
 	loudPackets atomic.Int32 // loud packets since the last quiet packet
-	lastLoud    atomic.Int64 // arrival of the last loud packet, in ns since 1970
+	lastLoud    atomic.Int64 // arrival of the last loud packet; see stamp
 	talking     atomic.Bool  // changes only while mu is held
 }
 
@@ -81,7 +81,7 @@ func (r *reporter) countLevel(level uint8, now time.Time) {
 		return
 	}
 
-	r.lastLoud.Store(now.UnixNano())
+	r.lastLoud.Store(stamp(now))
 	if r.loudPackets.Add(1) >= minLoudPackets {
 		r.reportTalking(true)
 	}
@@ -90,7 +90,7 @@ func (r *reporter) countLevel(level uint8, now time.Time) {
 // detectPause reports that the client stopped speaking if it has been quiet for longer than
 // maxPause.
 func (r *reporter) detectPause(now time.Time) {
-	if r.talking.Load() && now.UnixNano()-r.lastLoud.Load() > int64(maxPause) {
+	if r.talking.Load() && stamp(now)-r.lastLoud.Load() > int64(maxPause) {
 		r.reportTalking(false)
 	}
 }

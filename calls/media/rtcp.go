@@ -24,7 +24,7 @@ func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 		w.engine.counters.dropped.Add(1)
 		return
 	}
-	t.lastHeard.Store(now.UnixNano())
+	t.lastHeard.Store(stamp(now))
 
 	s := t.section
 	from := s.out.currentSource() // nil between epochs

@@ -29,8 +29,8 @@ type section struct {
 	source  atomic.Uint32            // SSRC of the client's stream, 0 before its first packet
 	highest atomic.Uint32            // extended sequence number of the client's newest packet
 
-	// keyframeAsked is when the client was last asked for a key frame, in nanoseconds since 1970. It
-	// is 0 if the client may be asked now.
+	// keyframeAsked is when the client was last asked for a key frame; see stamp. It is 0 if the client
+	// may be asked now.
 	keyframeAsked atomic.Int64
 
 	receiver receiver // guarded by the transport's in.mu

@@ -30,7 +30,7 @@ type table struct {
 // A claim records which transport owns an address.
 type claim struct {
 	owner     *transport
-	lastHeard atomic.Int64 // when the owner last sent STUN from there, in ns since 1970
+	lastHeard atomic.Int64 // when the owner last sent STUN from there; see stamp
 }
 
 func (t *table) init() {
@@ -66,7 +66,7 @@ func (t *table) refreshClaim(a netip.AddrPort, by *transport, now time.Time) boo
 	if c == nil || c.owner != by {
 		return false
 	}
-	c.lastHeard.Store(now.UnixNano())
+	c.lastHeard.Store(stamp(now))
 	return true
 }
 
@@ -116,9 +116,9 @@ func (t *table) claimAddress(a netip.AddrPort, to *transport, now time.Time) boo
 	case to.removed:
 		return false
 	case c != nil && c.owner == to:
-		c.lastHeard.Store(now.UnixNano())
+		c.lastHeard.Store(stamp(now))
 		return true
-	case c != nil && now.UnixNano()-c.lastHeard.Load() < int64(claimHold):
+	case c != nil && stamp(now)-c.lastHeard.Load() < int64(claimHold):
 		return false
 	}
 
@@ -128,7 +128,7 @@ func (t *table) claimAddress(a netip.AddrPort, to *transport, now time.Time) boo
 	}
 	to.addresses = append(to.addresses, a)
 	c = &claim{owner: to}
-	c.lastHeard.Store(now.UnixNano())
+	c.lastHeard.Store(stamp(now))
 	t.byAddress[a] = c
 	return true
 }

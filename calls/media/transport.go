@@ -27,7 +27,7 @@ type transport struct {
 	created   time.Time
 
 	path      atomic.Pointer[path]
-	lastHeard atomic.Int64 // when an authenticated packet last arrived, in ns since 1970
+	lastHeard atomic.Int64 // when an authenticated packet last arrived; see stamp
 	up        atomic.Bool  // the keys exist
 
 	// Guarded by the mu of the engine's table.
@@ -86,7 +86,7 @@ func (e *Engine) newBareTransport(s *section) *transport {
 	t := &transport{engine: e, section: s, created: time.Now()}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.in.rtp, t.in.rtcp = newBuckets(s.kind)
-	t.lastHeard.Store(t.created.UnixNano())
+	t.lastHeard.Store(stamp(t.created))
 	return t
 }
 
