@@ -265,8 +265,8 @@ func (k *call) room() *Room {
 	return r
 }
 
-// addLeg registers a leg. It returns false if the id is in use. If the leg's client has just reconnected,
-// the leg uses the new socket.
+// addLeg registers a leg. It returns false if the id is in use. If the client of a ringing leg has just
+// reconnected, the leg uses the new socket.
 func (k *call) addLeg(l *leg) bool {
 	c := k.calls
 	c.mu.Lock()
@@ -276,7 +276,9 @@ func (k *call) addLeg(l *leg) bool {
 	}
 
 	c.legs[l.key()] = l
-	l.client = c.left.assign(l.client, l)
+	if l.inbound {
+		l.client = c.left.assign(l.client, l)
+	}
 	for _, a := range l.counted {
 		act := c.counts().activityOf(a)
 		act.legs++

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// leftFor is how long a socket is remembered after its client has left it. This is much longer than a
-// command may take, or a call that has found a socket needs until it rings there.
-const leftFor = time.Minute
+// leftFor is how long a socket is remembered after its client has left it. This is longer than a command
+// may take, or a call that has found a socket needs until it rings there. It is not much longer, because a
+// browser that duplicates a tab makes the new tab reconnect in place of the former one, which stays open.
+const leftFor = 15 * time.Second
 
 // maxLeft limits how many sockets are remembered. If there are more, between half of them and all are
 // remembered, newest first.

@@ -128,6 +128,17 @@ func TestReconnectAgain(t *testing.T) {
 	m.wasSent(p.callee, calls.HungUp, 1)
 }
 
+// TestDuplicatedTab shows that a client can call from a socket after another client has reconnected in its
+// place, because a browser has duplicated the tab. The events of the call go to the socket that called.
+func TestDuplicatedTab(t *testing.T) {
+	m := newMeeting(t)
+	p := pair{caller: m.subscriber("ada"), callee: m.online("bob")}
+	duplicate := *p.caller
+	duplicate.reconnect(m.calls, "node")
+	p.connects("bob")
+	m.wasSent(p.caller, calls.Joined, 1)
+}
+
 // An offeringEngine calls offering before it offers media to a client that will ring.
 type offeringEngine struct {
 	calls.Engine
