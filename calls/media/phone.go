@@ -236,9 +236,16 @@ func (t *transport) latch(remote netip.AddrPort, now time.Time) {
 // isRTCP reports whether a packet is RTCP, on a port that also receives RTP (RFC 5761, section 4).
 func isRTCP(b []byte) bool { return b[1] >= 192 && b[1] <= 223 }
 
-// keepHeld counts a phone on hold as present, because most phones send nothing while on hold.
+// keepHeld counts a phone on hold as present, because most phones send nothing while on hold. A phone
+// that only receives may never send, for example a loudspeaker. It counts as connected, unless it is on
+// trial.
 func (t *transport) keepHeld(now time.Time) {
-	if !t.section.formats.Load().accepts || !t.section.sends() {
-		t.lastHeard.Store(stamp(now))
+	onlyReceives := !t.section.formats.Load().accepts
+	if !onlyReceives && t.section.sends() {
+		return
+	}
+	t.lastHeard.Store(stamp(now))
+	if p := t.path.Load(); onlyReceives && p != nil && p.trial == nil {
+		t.owner().reportConnected(p)
 	}
 }

@@ -170,6 +170,39 @@ func TestPhoneOnHold(t *testing.T) {
 	}
 }
 
+// TestListeningPhone shows that a phone that only receives counts as connected although it never sends,
+// unless its address may be forged. Otherwise, its call would end after half a minute.
+func TestListeningPhone(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		claimed   bool
+		direction string
+		want      int
+	}{
+		{"only receives", false, "recvonly", 1},
+		{"also sends", false, "sendrecv", 0},
+		{"at a claimed address", true, "recvonly", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := newEngine(t)
+			p := newPhone(t, "127.0.0.1")
+			terms := calls.Terms{Phone: loopback, Claimed: tt.claimed}
+			leg, _, err := e.Answer(p.watch, p.description(p.port(), tt.direction), terms)
+			must(t, err)
+			t.Cleanup(leg.Close)
+
+			e.Housekeep(time.Now())
+			e.Housekeep(time.Now().Add(time.Minute))
+			if got := len(p.watch.connected); got != tt.want {
+				t.Errorf("Connected was called %d times, want %d", got, tt.want)
+			}
+			if len(p.watch.lost) > 0 {
+				t.Error("Lost was called")
+			}
+		})
+	}
+}
+
 // TestGatewayOnHold shows that music on hold is received from a gateway that puts the call on hold with
 // the address 0.0.0.0 (RFC 3264, section 8.4) and sends media from a different machine.
 func TestGatewayOnHold(t *testing.T) {
