@@ -365,6 +365,16 @@ func TestStranger(t *testing.T) {
 	}
 }
 
+// TestListeningPhone shows that a phone that only receives counts as connected although it never sends.
+func TestListeningPhone(t *testing.T) {
+	e, _ := newEngine(t)
+	p := newPhone(t)
+	if _, _, err := e.Answer(p, p.describe()+"a=recvonly\r\n", atLoopback); err != nil {
+		t.Fatalf("Answer: %v", err)
+	}
+	wait(t, "a phone that only receives is connected", p.connected)
+}
+
 // TestRefusals offers media that rtpengine cannot carry.
 func TestRefusals(t *testing.T) {
 	e, _ := newEngine(t)

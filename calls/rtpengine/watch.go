@@ -74,7 +74,7 @@ func (l *leg) look(session string, state presence) presence {
 
 	v := l.read(reply)
 	if v.received == 0 {
-		return unconnected
+		return l.noteSilence(state)
 	}
 	if l.isPhone() && v.remote.IsValid() && !l.mayComeFrom(v.remote.Addr()) {
 		l.engine.background(func() { l.fail(errStranger) })
@@ -94,6 +94,34 @@ func (l *leg) look(session string, state presence) presence {
 		return connected
 	}
 	return state
+}
+
+// noteSilence notifies the watcher of changes of a client that has never sent anything. A phone that only
+// receives may never send, for example a loudspeaker. It counts as connected.
+func (l *leg) noteSilence(state presence) presence {
+	listens := l.onlyReceives()
+	switch {
+	case listens && state != connected:
+		l.watcher.Connected(calls.Path{Transport: "udp"})
+		return connected
+	case !listens && state == connected:
+		l.watcher.Lost()
+		return unconnected
+	}
+	return state
+}
+
+// onlyReceives reports whether the client is a phone at a proved address that does not send.
+func (l *leg) onlyReceives() bool {
+	l.io.Lock()
+	defer l.io.Unlock()
+	sends := func(s *section) bool { return s.live() && s.client.Direction.Sends() }
+	if !l.isPhone() || !l.accepted || slices.ContainsFunc(l.sections, sends) {
+		return false
+	}
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	return l.proved
 }
 
 // isHeld reports whether the client is a phone on hold. Most phones send nothing while on hold, so

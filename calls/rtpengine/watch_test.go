@@ -32,6 +32,60 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// TestOnlyReceives shows which clients count as connected although they never send: phones that only
+// receive, unless their address may be forged.
+func TestOnlyReceives(t *testing.T) {
+	phone := calls.Terms{Phone: netip.MustParseAddr("192.0.2.1")}
+	claimed := phone
+	claimed.Claimed = true
+	for _, tt := range []struct {
+		terms     calls.Terms
+		direction sdp.Direction
+		want      bool
+	}{
+		{phone, sdp.ReceiveOnly, true},
+		{phone, sdp.Inactive, true},
+		{phone, sdp.SendOnly, false},
+		{phone, sdp.SendReceive, false},
+		{claimed, sdp.ReceiveOnly, false},
+		{calls.Terms{}, sdp.ReceiveOnly, false},
+	} {
+		l := new(Engine).newLeg(nil, nil, tt.terms)
+		l.accepted = true
+		l.sections = []*section{{kind: calls.Audio, client: sdp.Section{Direction: tt.direction}}}
+		if got := l.onlyReceives(); got != tt.want {
+			t.Errorf("onlyReceives of a client with %+v and %s = %v, want %v", tt.terms, tt.direction, got, tt.want)
+		}
+	}
+}
+
+// A losing is a watcher that counts how often its media was lost.
+type losing struct {
+	calls.Watcher
+	lost int
+}
+
+func (l *losing) Lost() { l.lost++ }
+
+// TestSilentAfterHold shows that a phone is lost if it has only received so far, and then should send but
+// does not.
+func TestSilentAfterHold(t *testing.T) {
+	w := &losing{}
+	l := new(Engine).newLeg(nil, w, calls.Terms{Phone: netip.MustParseAddr("192.0.2.1")})
+	l.accepted = true
+	l.sections = []*section{{kind: calls.Audio, client: sdp.Section{Direction: sdp.ReceiveOnly}}}
+	if got := l.noteSilence(connected); got != connected || w.lost > 0 {
+		t.Errorf("while it only receives, its state is %d and Lost was called %d times, want %d and 0",
+			got, w.lost, connected)
+	}
+
+	l.sections[0].client.Direction = sdp.SendReceive
+	if got := l.noteSilence(connected); got != unconnected || w.lost != 1 {
+		t.Errorf("when it should send, its state is %d and Lost was called %d times, want %d and 1",
+			got, w.lost, unconnected)
+	}
+}
+
 // TestMoveTo shows from which address media may come after a gateway has answered at another of its
 // addresses.
 func TestMoveTo(t *testing.T) {
