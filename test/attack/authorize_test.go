@@ -55,7 +55,7 @@ func TestA07RedirectSpelling(t *testing.T) {
 func TestA08UnknownClients(t *testing.T) {
 	p := project(t)
 	c, gone := p.NewClient(t, "spa"), p.NewClient(t, "spa")
-	p.Command(t, "", "client", "delete", "--yes", gone.ID)
+	p.Command(t, "", "client", "delete", gone.ID)
 	tests := map[string]*harness.Flow{
 		"unknown client":               c.NewFlow("openid").With("client_id", "01900000-0000-7000-8000-000000000000"),
 		"no client":                    c.NewFlow("openid").Without("client_id"),

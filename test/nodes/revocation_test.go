@@ -50,11 +50,10 @@ func TestEndedEverywhere(t *testing.T) {
 		{"everything is revoked by the command", func(t *testing.T, l *login) {
 			here.Command(t, "", "subscriber", "revoke", l.sub.ID)
 		}},
-		{"the client is deleted", func(t *testing.T, l *login) {
-			here.Command(t, "", "client", "delete", "--yes", l.client.ID)
-		}},
+		{"the client is deleted",
+			func(t *testing.T, l *login) { here.Command(t, "", "client", "delete", l.client.ID) }},
 		{"the project is deleted", func(t *testing.T, l *login) {
-			here.Command(t, "", "project", "delete", "--yes", l.project.ID)
+			here.Command(t, "", "project", "delete", l.project.ID)
 		}},
 		{"the code is used again", func(t *testing.T, l *login) {
 			l.at(here).Token(t, l.flow.Form(l.code)).WantError(t, 400, "invalid_grant")

@@ -65,7 +65,7 @@ func TestRingEndedEverywhere(t *testing.T) {
 	var ended []string
 	for _, key := range ring {
 		if key.State == "current" {
-			n.Each[0].Command(t, "", "ring", "retire", "--yes", key.Kid)
+			n.Each[0].Command(t, "", "ring", "retire", key.Kid)
 			ended = append(ended, key.Kid)
 		}
 	}

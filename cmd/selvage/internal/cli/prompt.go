@@ -17,9 +17,9 @@ import (
 // maxSecret is the maximum length of a password or token read from stdin.
 const maxSecret = 64 << 10
 
-// Confirm asks a user at a terminal to type the name of the thing to be deleted. If the user types
-// something else, it returns an error. With --yes it asks nothing and returns nil. Without a
-// terminal, nobody can answer, so Confirm returns an error unless --yes is set.
+// Confirm asks a user at a terminal to type the name of the thing to be deleted. Without a
+// terminal, or with --yes, it asks nothing and returns nil. If the user types something else, it
+// returns an error.
 func (e *Env) Confirm(cmd *cobra.Command, what, name string) error {
 	return e.Ask(cmd, what, "Type its name to continue: ", name)
 }
@@ -27,11 +27,8 @@ func (e *Env) Confirm(cmd *cobra.Command, what, name string) error {
 // Ask is like Confirm, but with a prompt and a word to type that the caller chooses.
 func (e *Env) Ask(cmd *cobra.Command, what, prompt, word string) error {
 	yes, _ := cmd.Flags().GetBool("yes")
-	if yes {
+	if yes || !console.IsTerminal(e.Stdin) {
 		return nil
-	}
-	if !console.IsTerminal(e.Stdin) {
-		return Usagef("%s needs --yes, because stdin is not a terminal: nothing was changed", Name(cmd))
 	}
 	fmt.Fprintf(e.Stderr, "%s\n%s", Sanitize(what), prompt)
 	line, err := bufio.NewReader(e.Stdin).ReadString('\n')

@@ -29,9 +29,8 @@ manual pages.
 
 Every command takes ` + "`-o table`, `-o json` or `-o id`" + `, and as flags all keys of the top level
 of [the configuration](configuration.md#top-level) that are not secrets. Omit ` + "`--project`" + ` if there
-is only one project. ` + "`--yes` (`-y`)" + ` answers a command's question. Without a terminal, a
-command that asks a question needs it. Colors and widths are for terminals: piped output is plain and
-complete. ` + "`NO_COLOR`" + ` also turns colors off on a terminal.
+is only one project. ` + "`--yes` (`-y`)" + ` answers a command's question. Colors and widths are for
+terminals: piped output is plain and complete. ` + "`NO_COLOR`" + ` also turns colors off on a terminal.
 
 <!-- generated: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `
