@@ -79,7 +79,9 @@ func (l *leg) answer(sdp string) error {
 	if l.active {
 		return nil // SDK 3.27.0 answers twice if it has connected twice
 	}
-	l.described = time.Now()
+	if !l.mediaLost.IsZero() { // otherwise, media flows already
+		l.described = time.Now()
+	}
 	if s := l.client.Socket; s.Gateway {
 		l.media.MoveTo(s.Phone)
 	}
@@ -96,7 +98,7 @@ func (l *leg) answer(sdp string) error {
 	}
 
 	l.active = true
-	l.mediaLost = time.Now()
+	l.awaitMedia() // a gateway may have sent media before the answer, such as the sound of ringing
 	for _, other := range slices.Clone(k.legs) {
 		if other != l && other.inbound && !other.active {
 			other.leave(LoseRace)

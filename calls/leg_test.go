@@ -131,6 +131,33 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
+// TestMediaBeforeAnswer shows that a call continues if the callee's media was connected before the answer.
+// The engine does not report this again. Gateways often send media while a phone rings.
+func TestMediaBeforeAnswer(t *testing.T) {
+	k := newBareCall(New(Config{Clients: deafClients{}, Store: discardingStore{}}), "1")
+	k.state = Ringing
+	caller := k.legs[0]
+	caller.active = true
+	caller.member = Member{ID: "1", Type: Person}
+	caller.media = silentMedia{}
+	callee := &leg{call: k, id: "2", inbound: true, media: silentMedia{}, member: Member{ID: "2", Type: Person}}
+	callee.at.Store(Socket{})
+	callee.mediaLost = time.Now()
+	k.addLeg(callee)
+
+	watcher{leg: callee}.Connected(Path{})
+	if err := runIn(t.Context(), k, func() error { return callee.answer("") }); err != nil {
+		t.Fatal(err)
+	}
+	callee.endIfGone(time.Now().Add(2*noMedia), 0)
+	if callee.ended {
+		t.Error("the call has ended although the media of the callee is connected")
+	}
+	if !callee.described.IsZero() {
+		t.Error("the time until the media is connected is measured from the answer, want no measurement")
+	}
+}
+
 // TestExpiredToken shows that a call continues after the token of its caller has expired, as long as
 // the caller sends media. With a valid token, the caller must reconnect.
 func TestExpiredToken(t *testing.T) {
