@@ -26,8 +26,8 @@ type AddressStore interface {
 	// FindAddress treats the addresses of disabled subscribers as missing.
 	FindAddress(ctx context.Context, projectID, id string) (Address, error)
 	FindAddressByName(ctx context.Context, projectID, context, name string) (Address, error)
-	// CountAddresses returns how many of the ids are addresses of the project, without those of
-	// disabled subscribers.
+	// CountAddresses returns how many of the ids are addresses of the project. It does not count the
+	// addresses of disabled subscribers.
 	CountAddresses(ctx context.Context, projectID string, ids []string) (int, error)
 }
 
@@ -70,8 +70,8 @@ type AddressFilter struct {
 	Name        string
 	DisplayName string   // substring, ignoring case
 	ResourceID  string   // only this resource's addresses
-	IDs         []string // nil means all, an empty list none
-	ByName      bool     // sort by name instead of by creation
+	IDs         []string // nil means all; an empty list means none
+	ByName      bool     // whether to sort by name instead of by creation
 	Descending  bool
 }
 

@@ -31,14 +31,14 @@ func resourceAddress(k *kinds.Kind, r Resource) Address {
 	}
 }
 
-// resourceName derives an address name from the members of a resource. It returns "" if they
-// contain none.
+// resourceName derives an address name from the members of a resource. It returns "" if no name can
+// be derived.
 func resourceName(k *kinds.Kind, r Resource) string {
 	return cmp.Or(slug(r.Fields.Text(k.AddressName)), slug(r.DisplayName))
 }
 
-// subscriberAddress returns the first address of a new subscriber. If nothing names the subscriber,
-// the address gets a random name.
+// subscriberAddress returns the first address of a new subscriber. If no name can be derived from the
+// subscriber, the address gets a random name.
 func subscriberAddress(s Subscriber) Address {
 	name := cmp.Or(subscriberName(s), "subscriber-"+strings.ToLower(rand.Text()[:8]))
 	return Address{
@@ -54,8 +54,8 @@ func subscriberAddress(s Subscriber) Address {
 	}
 }
 
-// subscriberName returns the address name that the email address or the reference of a subscriber
-// suggests, or "".
+// subscriberName derives an address name from the email address or the reference of a subscriber. It
+// returns "" if no name can be derived.
 func subscriberName(s Subscriber) string {
 	local, _, _ := strings.Cut(s.Email, "@")
 	return cmp.Or(slug(local), slug(s.Reference))
@@ -86,7 +86,7 @@ func (a Address) withSuffix() Address {
 }
 
 // slug converts text to the name of an address. The name has at most 50 characters of [a-z0-9._-],
-// and begins and ends with a letter or digit. It is "" if nothing is left. Other letters are
+// and begins and ends with a letter or digit. It is "" if nothing is left of the text. Other letters are
 // excluded so that no two names look the same and every name can be dialed. slug reads only the
 // first 4*maxText bytes.
 func slug(text string) string {
@@ -111,8 +111,8 @@ func slug(text string) string {
 	return strings.Trim(name[:min(len(name), 50)], "._-")
 }
 
-// latin maps the Latin letters that do not decompose into an ASCII letter and a mark to ASCII
-// spellings.
+// latin contains ASCII spellings of the Latin letters that do not decompose into an ASCII letter and a
+// mark.
 var latin = map[rune]string{
 	'æ': "ae",
 	'œ': "oe",

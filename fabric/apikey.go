@@ -38,8 +38,8 @@ type APIKeyStore interface {
 	// FindAPIKeyByHash finds the key whose current or previous secret has this hash.
 	FindAPIKeyByHash(ctx context.Context, hash string) (APIKey, error)
 	ListAPIKeys(ctx context.Context, projectID string, f APIKeyFilter, q page.Query) (page.Page[APIKey], error)
-	// ExpiringAPIKeys returns at most the given number of keys that expire after one time and
-	// before another, soonest first. It omits revoked keys.
+	// ExpiringAPIKeys returns the keys that are not revoked and expire between the two times, soonest
+	// first. It returns at most the given number.
 	ExpiringAPIKeys(ctx context.Context, projectID string, after, before time.Time, most int) ([]APIKey, error)
 	// RevokeAPIKey revokes a key. A key that is already revoked is left unchanged.
 	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
@@ -50,8 +50,8 @@ type APIKeyStore interface {
 	// RotateAPIKey writes the new secrets of a key if the stored hash still equals old. It returns
 	// problem.Conflict if the hash has changed or the key is revoked.
 	RotateAPIKey(ctx context.Context, k APIKey, old string, by *Rights, r revocation.Revocation) error
-	// EndOldAPIKeySecret deletes the previous secret of a key, if it is still the one in k. It
-	// returns problem.Conflict if this secret is not valid at now.
+	// EndOldAPIKeySecret deletes the previous secret of a key. It returns problem.Conflict if this
+	// secret is not the one in k, or is no longer valid at the time now.
 	EndOldAPIKeySecret(ctx context.Context, k APIKey, now time.Time,
 		r revocation.Revocation) (APIKey, error)
 	// TouchAPIKey records a use of the key, made with the secret that has this hash.
@@ -121,8 +121,8 @@ func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 }
 
 // Create creates a key for a project and returns its secret, which cannot be read again. The key's
-// rights cannot exceed the rights in by. If by is nil, an operator creates the key, which may have
-// any rights.
+// rights cannot exceed the rights in by. by is nil if an operator creates the key. The key may then
+// have any rights.
 func (ks *APIKeys) Create(
 	ctx context.Context, projectID string, in APIKeyInput, by *Rights,
 ) (k APIKey, secret string, err error) {
@@ -191,7 +191,7 @@ func (ks *APIKeys) Revoke(ctx context.Context, projectID, id string) error {
 }
 
 // FindLeaked returns the project's API key with this current or previous secret, even if the key is
-// expired or revoked. It does not count as a use of the key.
+// expired or revoked. The search does not count as a use of the key.
 func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (APIKey, error) {
 	k, err := ks.store.FindAPIKeyByHash(ctx, hashKey(secret))
 	if err != nil {
@@ -255,7 +255,7 @@ func (ks *APIKeys) Settle(ctx context.Context) error { return ks.uses.Wait(ctx) 
 var keySecret = regexp.MustCompile(`^PT[0-9a-f]{64}$`)
 
 // CheckSecret returns an error if the secret does not have the form of an API key. A secret from
-// another system needs the same form as ours.
+// another system must have the same form as ours.
 func CheckSecret(param, secret string) error {
 	if !keySecret.MatchString(secret) {
 		return problem.BadParam(param, "%s must be PT and 64 lower-case hexadecimal digits", param)
@@ -297,8 +297,8 @@ const (
 )
 
 // A keyCache holds valid API keys by the hash of their secret, so that requests from a busy backend
-// need no query. Revocations and other changes invalidate its entries in the same way as cached
-// tokens.
+// need no query. Revocations and other changes invalidate its entries in the same way as they
+// invalidate cached tokens.
 type keyCache struct {
 	mu     sync.RWMutex
 	byHash map[string]rememberedKey

@@ -21,7 +21,7 @@ type Audit struct {
 // An AuditStore stores the audit trail; see [Stores].
 type AuditStore interface {
 	// Record writes the audit event for a decision that changes no row. All methods that change
-	// rows write their own event in the same transaction.
+	// rows write the event about their change in the same transaction.
 	Record(ctx context.Context, e audit.Event) error
 	// ListAudit returns a page of the audit trail, newest first.
 	ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
@@ -55,8 +55,8 @@ func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, w
 	return nil
 }
 
-// NoteToken records that an operator created a token manually. Tokens created with a key are not
-// recorded, because there are too many of them.
+// NoteToken records that an operator created a token manually. Tokens that are created with an API key
+// are not recorded, because there are too many of them.
 func (as *Audit) NoteToken(
 	ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string,
 ) error {

@@ -142,7 +142,7 @@ func (ds *Deliveries) RedeliverDead(ctx context.Context, projectID, webhookID st
 	return ds.store.RedeliverDead(ctx, w.ID, ds.now())
 }
 
-// Sweep turns deliveries that waited too long into dead letters. It also deletes old deliveries,
+// Sweep turns deliveries that have waited too long into dead letters. It also deletes old deliveries,
 // the deliveries of deleted webhooks, and the logouts of clients that no longer receive logouts.
 func (ds *Deliveries) Sweep(ctx context.Context) error {
 	now := ds.now()

@@ -133,8 +133,9 @@ type EmbedLimits struct {
 // embedWindow is the length of the interval in which uses are counted.
 const embedWindow = time.Minute
 
-// AdmitSocket counts a socket that is opened with a token. It returns problem.RateLimited if the
-// token was issued for an embed key that has opened too many sockets in the interval.
+// AdmitSocket counts a socket that is opened with a token. If the token was issued for an embed key,
+// and too many sockets were opened with tokens of this key in the interval, AdmitSocket returns
+// problem.RateLimited.
 func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	if !t.Embedded {
 		return nil

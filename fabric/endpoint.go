@@ -25,8 +25,8 @@ type Endpoints struct {
 type EndpointStore interface {
 	// FindResource returns a resource of a project, by its type and id.
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
-	// NamedEndpoints returns the SIP endpoints with the given username, of all projects, oldest
-	// first. It returns at most the given number.
+	// NamedEndpoints returns at most limit SIP endpoints with the given username, from all projects
+	// and oldest first.
 	NamedEndpoints(ctx context.Context, username string, limit int) ([]Resource, error)
 	// SetEndpointPassword writes the sealed password of a SIP endpoint. old is the time of the last
 	// change that the caller has read. If the endpoint has changed again, SetEndpointPassword

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// An Erasure reports what was deleted and what was kept of the data about a subscriber.
+// An Erasure reports which data about a subscriber was deleted, and which was kept.
 type Erasure struct {
 	SubscriberID string           `json:"subscriber_id"`
 	Found        bool             `json:"found"` // false if the subscriber was already deleted
@@ -82,8 +82,8 @@ var keptData = []KeptData{
 	},
 }
 
-// An ErasureRequest names a subscriber to erase, and describes how a store finds its data. The
-// embedded revocation ends the subscriber's tokens. Its ID is the subscriber's id.
+// An ErasureRequest names a subscriber to erase, and describes how a store finds the subscriber's
+// data. The embedded revocation, whose ID is the subscriber's id, ends the subscriber's tokens.
 type ErasureRequest struct {
 	revocation.Revocation
 

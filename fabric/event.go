@@ -88,7 +88,7 @@ func (rs *Resources) event(name EventName, at time.Time) Teller {
 func NewEvent(name EventName, projectID, subject string, at time.Time, data any) (Event, error) {
 	e := Event{ID: newID(), ProjectID: projectID, Name: name, Subject: subject, Created: at}
 	body, err := eventBody[any]{
-		ID: e.ID, Event: e.Name, CreatedAt: at.UTC().Format(exactly), ProjectID: e.ProjectID, Data: data,
+		ID: e.ID, Event: e.Name, CreatedAt: at.UTC().Format(timeLayout), ProjectID: e.ProjectID, Data: data,
 	}.encode()
 	e.Body = body
 	return e, err
@@ -125,12 +125,12 @@ func (e eventBody[T]) encode() ([]byte, error) {
 	return bytes.TrimSpace(body.Bytes()), err
 }
 
-// exactly is the layout of an event's time. It has microseconds, because many events may happen in
+// timeLayout is the layout of an event's time. It has microseconds, because many events may happen in
 // a second.
-const exactly = "2006-01-02T15:04:05.000000Z07:00"
+const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
 // checkEvents returns the events with these names, without duplicates. For an unknown name, it
-// returns an error. No names mean all events.
+// returns an error. If there are no names, it returns AnyEvent.
 func checkEvents(names []string) (events []EventName, err error) {
 	if len(names) == 0 {
 		return []EventName{AnyEvent}, nil

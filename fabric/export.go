@@ -211,8 +211,8 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (Ex
 	return e, nil
 }
 
-// HideSids truncates all Sids of recordings, also those in calls, for readers who may not fetch
-// them. If media are public, anyone who knows a complete Sid can fetch the recording.
+// HideSids truncates all Sids of recordings, also those in calls, for readers who may not fetch the
+// recordings. If media are public, anyone who knows a complete Sid can fetch the recording.
 func (e *Export) HideSids() {
 	for i, r := range e.Recordings {
 		e.Recordings[i].Sid = HideSid(r.Sid)

@@ -219,7 +219,7 @@ func permanentRevocation(kind, id string, at time.Time) revocation.Revocation {
 	return revocationUntil(kind, id, at.Add(keepRevocations))
 }
 
-// Stores are the stores that a fabric needs. One value may implement several.
+// Stores are the stores that a fabric needs. One value may implement several of them.
 //
 // Each method is one transaction, and all methods may be called concurrently. Find, Update and
 // Delete return problem.NotFound if a row is missing or belongs to another project. Lists are in

@@ -32,8 +32,8 @@ type GatewayStore interface {
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	// ListResources returns a page of a project's resources of a type.
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
-	// ListGateways returns SIP gateways of all projects, ordered by id. It returns at most the
-	// given number, and begins with the first gateway whose id is greater than after.
+	// ListGateways returns SIP gateways of all projects, ordered by id. It begins with the first
+	// gateway whose id is greater than after, and returns at most limit gateways.
 	ListGateways(ctx context.Context, after string, limit int) ([]Resource, error)
 }
 
@@ -44,9 +44,9 @@ type Gateway struct {
 	Port                uint16         // port of the URI, or 0
 	Transport           string         // udp, tcp or tls
 	Username, Password  string         // credentials at the gateway; "" without authentication
-	Registers           bool           // the server registers at the gateway
+	Registers           bool           // whether the server registers at the gateway
 	CallerID            string         // the number that called parties see; "" means the caller's number
-	Encrypted           bool           // calls need encrypted media
+	Encrypted           bool           // whether calls need encrypted media
 	Codecs, Ciphers     []string       // codecs and ciphers by their names in the API
 	Prefixes            []string       // prefixes of phone numbers that use the gateway
 	Networks            []netip.Prefix // networks from which the gateway's calls come
@@ -231,8 +231,8 @@ func (gs *Gateways) Find(ctx context.Context, projectID, id string) (Gateway, er
 // gatewayPage is how many gateways are read at a time.
 const gatewayPage = 500
 
-// All returns the SIP gateways of all projects. A gateway whose password cannot be opened has Damage,
-// and does not keep the others from being used.
+// All returns the SIP gateways of all projects. If a gateway's password cannot be opened, All sets
+// Damage in this gateway. The other gateways can still be used.
 func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
 	for after := ""; ; {
 		found, err := gs.store.ListGateways(ctx, after, gatewayPage)

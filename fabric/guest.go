@@ -58,8 +58,8 @@ func parseAllowed(given []string) ([]string, error) {
 	return ids, nil
 }
 
-// IssueGuest returns a token and its refresh token. The token reaches the given addresses of the
-// issuer's project.
+// IssueGuest returns a guest token and its refresh token. The guest token reaches the given addresses of
+// the issuer's project.
 func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput) (TokenPair, error) {
 	if err := ts.CheckGuest(in); err != nil {
 		return TokenPair{}, err

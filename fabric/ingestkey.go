@@ -40,11 +40,11 @@ type IngestKey struct {
 	ID        string
 	ProjectID string
 	Name      string
-	Prefix    string // the secret's first characters, by which people recognize it
+	Prefix    string // the secret's first characters, by which people recognize the key
 	Hash      string // SHA-256 of the secret
 	Created   time.Time
 	Expires   time.Time // zero means never
-	Revoked   time.Time // zero while the key is valid
+	Revoked   time.Time // zero unless the key has been revoked
 	LastUsed  time.Time // the last use, to the hour; zero if never used
 }
 

@@ -20,7 +20,7 @@ type Invitation struct {
 	Error  string     // why the letter could not be sent
 }
 
-// Invite sends a subscriber a link to set its first password. The letter names the inviter or, if
+// Invite sends a subscriber a link for setting a first password. The letter names the inviter or, if
 // inviter is "", the project. Invite returns an error if the subscriber has a password, has no
 // email, or is disabled.
 func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {

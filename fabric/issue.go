@@ -25,7 +25,7 @@ const RefreshingScope = "sat:refresh"
 
 // An Issuer is the requester of a token: a project or a subscriber. A project is represented by an
 // API key, an OAuth client or an operator, and a subscriber by a SAT. When the issuer's credentials
-// are revoked, its tokens are revoked, too.
+// are revoked, the tokens that it has issued are revoked, too.
 type Issuer struct {
 	ProjectID string
 	KeyID     string // the id of the API key, or of the operator who creates the token

@@ -78,8 +78,8 @@ func listOf[T any](
 	return list(ctx, s.ProjectID, s.ID, q)
 }
 
-// End ends a login of a subscriber: its cookie and grants, and all tokens and sockets from it.
-// Ending a login that has already ended has no effect.
+// End ends a login of a subscriber, with its cookie and grants, and with all tokens and sockets that are
+// based on it. If the login has already ended, End has no effect.
 func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) error {
 	noSuch := problem.NoSuch("login")
 	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)

@@ -19,8 +19,8 @@ import (
 // escape matches a percent escape such as %2e.
 var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// checkName returns an error for a name of a resource or subscriber that could be mistaken for a
-// path or for another name; see [checkShown].
+// checkName returns an error if the name of a resource or subscriber could be mistaken for a path or
+// for another name; see [checkShown].
 func checkName(param, name string) error {
 	if err := checkShown(param, name); err != nil {
 		return err
@@ -108,8 +108,8 @@ func isShown(text []rune) bool {
 }
 
 const (
-	zwnj, zwj           = 0x200c, 0x200d   // zero-width (non-)joiner
-	asText, asEmoji     = 0xfe0e, 0xfe0f   // variation selectors: text and emoji
+	zwnj, zwj           = 0x200c, 0x200d   // zero-width non-joiner and joiner
+	asText, asEmoji     = 0xfe0e, 0xfe0f   // variation selectors for display as text or emoji
 	brailleBlank        = 0x2800           // a symbol that looks blank
 	firstSkin, lastSkin = 0x1f3fb, 0x1f3ff // skin tones of emoji
 	virama              = 9                // combining class of signs that suppress a vowel
@@ -166,7 +166,7 @@ func nameDigest(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// together contains the scripts that may be mixed in a word, in addition to Latin.
+// together contains the sets of scripts that may be mixed in a word, also with Latin.
 var together = [][]string{{"Han", "Hiragana", "Katakana"}, {"Han", "Bopomofo"}, {"Han", "Hangul"}}
 
 // isPlain reports whether a word has one script, or scripts that are written together.
@@ -206,8 +206,8 @@ func fits(scripts, set []string) bool {
 	return true
 }
 
-// scriptOf returns the script of a letter, or "" if this version of Unicode does not know the
-// letter.
+// scriptOf returns the name and the characters of a letter's script. It returns "" and nil if this version
+// of Unicode does not know the letter.
 func scriptOf(r rune) (string, *unicode.RangeTable) {
 	if unicode.Is(unicode.Latin, r) {
 		return "Latin", unicode.Latin

@@ -99,7 +99,8 @@ func wantInvalidName(t *testing.T, name string, err error) {
 	}
 }
 
-// TestNameDigest shows that names that look the same have the same digest.
+// TestNameDigest shows that names that look the same have the same digest, and that other names have
+// different digests.
 func TestNameDigest(t *testing.T) {
 	same := [][]string{
 		{"Café", "Cafe\u0301", "CAFÉ", " café "},
@@ -176,7 +177,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(seed)
 	}
 
-	// At most 255 characters are examined, the maximum length of a name.
+	// At most 255 characters are examined. This is the maximum length of a name.
 	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, Heap: 1 << 20}
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {

@@ -20,7 +20,7 @@ type PhoneNumbers struct {
 
 // A NumberStore keeps phone numbers; see [Stores].
 type NumberStore interface {
-	// CreateNumber returns problem.Conflict on "number" if any project has the number.
+	// CreateNumber returns problem.Conflict with the parameter number if any project has the number.
 	CreateNumber(ctx context.Context, n PhoneNumber) error
 	FindNumber(ctx context.Context, projectID, id string) (PhoneNumber, error)
 	// FindNumberByDigits finds a phone number of any project. number is in E.164 format.
@@ -41,13 +41,13 @@ type PhoneNumber struct {
 
 // The minimum and maximum number of digits in a phone number (ITU-T E.164).
 const (
-	fewestDigits = 7
-	maxDigits    = 15
+	minDigits = 7
+	maxDigits = 15
 )
 
-// ParseNumber returns a phone number in E.164 format. The text begins with + or 00, and may contain
-// spaces, hyphens, periods and parentheses. National numbers are not accepted, because the country
-// is unknown. ok is false for any other text.
+// ParseNumber returns a phone number in E.164 format. The text must begin with + or 00, and may
+// contain spaces, hyphens, periods and parentheses. For any other text, ok is false. National numbers
+// are not accepted, because the country is unknown.
 func ParseNumber(text string) (number string, ok bool) {
 	digits, found := strings.CutPrefix(text, "+")
 	if !found {
@@ -70,7 +70,7 @@ func ParseNumber(text string) (number string, ok bool) {
 
 	number = b.String()
 	n := len(number) - 1
-	return number, n >= fewestDigits && n <= maxDigits && number[1] != '0'
+	return number, n >= minDigits && n <= maxDigits && number[1] != '0'
 }
 
 // Create adds a phone number to a project.

@@ -20,14 +20,14 @@ const (
 	OutboundOn  OutboundCalls = "on"
 )
 
-// Prefixes are the beginnings of phone numbers in E.164 format, such as +49, separated by spaces.
-// In JSON they are a list.
+// Prefixes holds beginnings of phone numbers in E.164 format, such as +49, separated by spaces. In
+// JSON they are a list.
 type Prefixes string
 
 // MarshalJSON returns the prefixes as a list. Without prefixes, the list is empty.
 func (p Prefixes) MarshalJSON() ([]byte, error) { return json.Marshal(append([]string{}, p.List()...)) }
 
-// UnmarshalJSON accepts a list, or a text as in a declaration file.
+// UnmarshalJSON accepts a list, or a text with spaces, as in a declaration file.
 func (p *Prefixes) UnmarshalJSON(raw []byte) error {
 	var all []string
 	if json.Unmarshal(raw, &all) == nil {
@@ -43,7 +43,7 @@ func (p Prefixes) List() []string { return strings.Fields(string(p)) }
 // JoinPrefixes returns the prefixes as one value.
 func JoinPrefixes(all []string) Prefixes { return Prefixes(strings.Join(all, " ")) }
 
-// maxPrefixes limits the prefixes of a project.
+// maxPrefixes is the maximum number of prefixes of a project.
 const maxPrefixes = 100
 
 // checkOutbound reports everything that is wrong with the rules for outbound calls.
@@ -120,7 +120,7 @@ func (p Project) MayCallUser(user string) string {
 		}
 	}
 
-	if digits < fewestDigits {
+	if digits < minDigits {
 		return "" // for example an extension of a PBX
 	}
 	number, ok := ParseNumber(user)

@@ -4,8 +4,8 @@ import "errors"
 
 // A Person contains the texts that describe a subscriber as a person. Each text may be "". To add a
 // text, add a field here and in [Profile], a line in [PersonFields], and a column with its name.
-// Statements, checks, forms, flags, imports and exports loop over PersonFields. Only the requests and
-// responses that clients expect list their members themselves.
+// Statements, checks, forms, flags, imports and exports loop over PersonFields. Only the types of the
+// APIs' requests and responses name each field.
 type Person struct {
 	FirstName   string `json:"first_name,omitempty"`
 	LastName    string `json:"last_name,omitempty"`
@@ -38,7 +38,7 @@ type PersonField struct {
 	check func(param, text string) error // checks a text that checkText accepts; may be nil
 }
 
-// PersonFields lists the fields of a Person, in the order in which people read them.
+// PersonFields lists the fields of a Person, in the order in which pages show them.
 var PersonFields = [...]PersonField{
 	{"first_name", "First name", func(p *Person) *string { return &p.FirstName },
 		func(p *Profile) **string { return &p.FirstName }, checkShown},

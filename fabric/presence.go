@@ -48,7 +48,7 @@ const (
 	resumableFor = time.Hour   // how long an offline socket can be resumed, for example after sleep
 	maxOnline    = 100         // maximum number of sockets per subscriber
 
-	maxTries = 2 * maxOnline // maximum number of attempts at a change; a concurrent change makes one fail
+	maxTries = 2 * maxOnline // maximum number of attempts at a change; concurrent changes make attempts fail
 )
 
 // A Presence describes whether a subscriber can be reached now. The zero value means that the
@@ -66,7 +66,7 @@ func (p Presence) Online() bool { return p.Sockets > 0 }
 type attendance struct {
 	ProjectID string     `json:"p"`
 	Sockets   []attendee `json:"s"`
-	Reported  bool       `json:"t,omitempty"` // webhooks received that the subscriber is online
+	Reported  bool       `json:"t,omitempty"` // whether webhooks were notified that the subscriber is online
 }
 
 // online returns the number of sockets that are online at the time now.
@@ -162,7 +162,7 @@ func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 }
 
 // makeRoom removes the socket that has been offline longest if the list of sockets is full. If all
-// of them are online, makeRoom returns problem.RateLimited.
+// sockets are online, makeRoom returns problem.RateLimited.
 func (a *attendance) makeRoom(now time.Time) error {
 	if len(a.Sockets) < maxOnline {
 		return nil
@@ -255,7 +255,7 @@ func (ps *Presences) tryAttend(
 
 	// Before applying the change, forget sockets that can no longer be resumed.
 	now := ps.now()
-	was := a.online(now)
+	before := a.online(now)
 	a.ProjectID = t.ProjectID
 	forgotten := now.Add(-resumableFor).UnixMicro()
 	a.Sockets = slices.DeleteFunc(a.Sockets, func(s attendee) bool { return s.Until < forgotten })
@@ -263,8 +263,8 @@ func (ps *Presences) tryAttend(
 		return false, err
 	}
 
-	is := a.online(now)
-	a.Reported = a.Reported && was > 0 && is > 0
+	after := a.online(now)
+	a.Reported = a.Reported && before > 0 && after > 0
 	if old == nil && len(a.Sockets) == 0 {
 		return false, nil
 	}
@@ -288,7 +288,7 @@ func (ps *Presences) tryAttend(
 		return false, fmt.Errorf("writing presence: %w", err)
 	}
 
-	return (was > 0) != (is > 0) || is > 0 && !a.Reported, nil
+	return (before > 0) != (after > 0) || after > 0 && !a.Reported, nil
 }
 
 // attendance returns a subscriber's sockets, and the bytes from which they were read. If the store

@@ -25,12 +25,12 @@ const (
 )
 
 // announce sends the presence of a token's subscriber to the webhooks that receive presence events.
-// If the subscriber is online, announce also records in the session store that they received it.
+// If the subscriber is online, announce also records in the session store that the webhooks received it.
 //
 // announce is called after each change in the session store for which webhooks may need an event. It
 // reads the reported version and then the presence, and writes only if the version is unchanged.
 // Therefore, the last writer has read the presence after the last change, and each difference is sent
-// once.
+// only once.
 func (ps *Presences) announce(ctx context.Context, t Token) error {
 	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil || !wants {
@@ -47,7 +47,7 @@ func (ps *Presences) announce(ctx context.Context, t Token) error {
 		return nil
 	})
 	if errors.Is(err, problem.Conflict) || errors.Is(err, problem.NotFound) {
-		return nil // the next renewal sends it
+		return nil // the next renewal tries again
 	}
 
 	return err

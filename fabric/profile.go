@@ -58,10 +58,10 @@ func checkEmail(param, email string) error {
 }
 
 // isEmail reports whether normalized text is a plain email address, without a display name,
-// comment, quotes or an address literal. RFC 5321, section 4.5.3, limits its length. The address
-// must pass checkShown. The host must be written as in the DNS. Otherwise, two spellings could be
-// two accounts with the same mailbox, because browsers and mail servers read fullwidth letters and
-// dots as plain characters (UTS 46).
+// comment, quotes or an address literal. RFC 5321, section 4.5.3, limits the length of the address.
+// The address must pass checkShown. The host must be written as in the DNS. Otherwise, two spellings
+// could be two accounts with the same mailbox, because browsers and mail servers read fullwidth
+// letters and dots as plain characters (UTS 46).
 func isEmail(text string) bool {
 	if len(text) > maxEmail {
 		return false
@@ -89,11 +89,11 @@ func NormalizeEmail(email string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))
 }
 
-// CheckEmail returns an error on param for text that is not an email address.
+// CheckEmail returns an error that names param if email is not an email address.
 func CheckEmail(param, email string) error { return checkEmail(param, email) }
 
-// CheckPersonName returns an error on param for a person's name that cannot be stored or could be
-// mistaken for another name.
+// CheckPersonName returns an error that names param if name, a person's name, cannot be stored or
+// could be mistaken for another name.
 func CheckPersonName(param, name string) error {
 	if err := checkText(param, name); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (c StandardClaims) check() error {
 	return errors.Join(append(errs, c.Address.check())...)
 }
 
-// checkWebPage returns an error on param for text that is neither empty nor the URL of a web page.
+// checkWebPage returns an error that names param if text is neither empty nor the URL of a web page.
 func checkWebPage(param, text string) error {
 	if text == "" || isWebPage(text) {
 		return nil

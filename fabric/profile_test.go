@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestIsWebPage shows that a long URL is accepted, unless a byte of it cannot be stored.
+// TestIsWebPage shows that a long URL is accepted, unless it contains a character that cannot be stored.
 func TestIsWebPage(t *testing.T) {
 	long := "https://example.com/" + strings.Repeat("x", maxText-21)
 	for text, want := range map[string]bool{

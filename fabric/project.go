@@ -36,8 +36,8 @@ type ProjectStore interface {
 	FindRegistrar(ctx context.Context) (Project, error)
 	// AnyRegistration reports whether any project has RegistrationOpen.
 	AnyRegistration(ctx context.Context) (bool, error)
-	// UpdateProject returns problem.Conflict if the change sets ClientsOpen and another project
-	// already has it.
+	// UpdateProject returns problem.Conflict if the change sets ClientsOpen and this is already set
+	// in another project.
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
 	// FindRecordCalls returns the RecordCalls setting of a project. It also returns the settings,
 	// by id, of the project's subscribers with these ids. It reads all of them in one query.
@@ -56,7 +56,7 @@ const DefaultRecordRate = 2500
 const MaxUploadRate = 1_000_000
 
 // A Project is a tenant. Everything else belongs to one project and is invisible to other projects.
-// Its JSON form is the one that commands and exports use; see [ProjectFields].
+// Commands and exports use its JSON form; see [ProjectFields].
 type Project struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`

@@ -75,8 +75,7 @@ func setting[T comparable](
 	}
 }
 
-// ChangeTo returns the settings of a different Project that differ from those of p, except the
-// logos.
+// ChangeTo returns a change of the settings in which other differs from p, except the logos.
 func (p Project) ChangeTo(other Project) (c ProjectChange) {
 	for _, f := range ProjectFields {
 		if !f.same(p, other) {

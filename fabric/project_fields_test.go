@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestProjectFields shows that ProjectFields contains every setting: a change made of a whole
-// project sets each of its fields.
+// TestProjectFields shows that ProjectFields contains every setting: the change that sets all settings of
+// a project has no field that is nil.
 func TestProjectFields(t *testing.T) {
 	change := reflect.ValueOf(Project{}.settings())
 	for i := range change.NumField() {
@@ -29,7 +29,7 @@ func TestChangeTo(t *testing.T) {
 	on, prefixes := true, Prefixes("+49 +43")
 	want := ProjectChange{RequireFactor: &on, OutboundPrefixes: &prefixes}
 	if diff := cmp.Diff(want, old.ChangeTo(changed)); diff != "" {
-		t.Errorf("wrong change (-want +got):\n%s", diff)
+		t.Errorf("ChangeTo (-want +got):\n%s", diff)
 	}
 }
 

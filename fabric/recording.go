@@ -12,8 +12,8 @@ import (
 // recording only with the consent of the people on the call.
 type RecordCalls string
 
-// The values of the setting. A project has RecordOff, the default, or RecordOn. Subscribers
-// also have RecordInherit, their default.
+// The values of the setting. A project has RecordOff, the default, or RecordOn. A subscriber has one
+// of these two values, or RecordInherit, the default.
 const (
 	RecordInherit RecordCalls = "inherit" // the project's setting applies
 	RecordOff     RecordCalls = "off"

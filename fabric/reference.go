@@ -39,7 +39,8 @@ func (ss *Subscribers) FindReferred(ctx context.Context, projectID, reference st
 	return ss.findByReference(ctx, projectID, reference)
 }
 
-// findByReference returns the subscriber with a reference or, if there is none, with this email.
+// findByReference returns the subscriber with a reference. If there is none, it returns the subscriber
+// whose email is the reference.
 func (ss *Subscribers) findByReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	s, err := ss.store.FindSubscriberByReference(ctx, projectID, reference)
 	if !errors.Is(err, problem.NotFound) {

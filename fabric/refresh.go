@@ -25,7 +25,8 @@ type FamilyUse struct {
 	Revocation   revocation.Revocation // written only if the token was already used
 }
 
-// badRefresh returns the error for an invalid refresh token.
+// badRefresh returns the error for an invalid refresh token. message says what is wrong with it, such
+// as "has expired".
 func badRefresh(code, message string) error {
 	return &problem.Error{
 		Kind:    problem.Invalid,
@@ -115,7 +116,7 @@ func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token
 	return t, nil
 }
 
-// whyNoRefresh returns the reason why raw is not a refresh token.
+// whyNoRefresh returns the reason why raw is not a valid refresh token.
 func (ts *Tokens) whyNoRefresh(raw string) error {
 	if _, ok := ts.Inspect(raw, SAT, Guest, Invite, Service); ok {
 		return badRefresh("not_a_refresh_token", "is a different kind of token")

@@ -49,7 +49,7 @@ type RegistrationToken struct {
 	Uses      int64     // how many clients have registered with it
 }
 
-// IsUsable reports whether the token can register a client at now.
+// IsUsable reports whether the token can register a client at the time now.
 func (k RegistrationToken) IsUsable(now time.Time) bool {
 	return k.Revoked.IsZero() && (k.Expires.IsZero() || now.Before(k.Expires)) && !k.IsUsedUp()
 }
@@ -114,7 +114,7 @@ func (ts *RegistrationTokens) Create(
 	return k, secret, nil
 }
 
-// check reports everything that is wrong with the input at now.
+// check reports everything that is wrong with the input at the time now.
 func (in RegistrationTokenInput) check(now time.Time) error {
 	errs := []error{checkText("name", in.Name)}
 	if !in.Expires.After(now) {

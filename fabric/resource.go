@@ -170,8 +170,8 @@ func handlerGone(r Resource, err error) error {
 	return noHandler(err)
 }
 
-// titleOf returns the name of a resource in lists. This is its display name or, if it has none, its
-// kind's title.
+// titleOf returns the name of a resource in lists. This is its display name or, if it has none, the
+// title of the kind.
 func titleOf(k *kinds.Kind, values kinds.Values) string {
 	if name := k.DisplayName(values); name != "" {
 		return name
@@ -195,8 +195,8 @@ func (rs *Resources) List(
 	return rs.store.ListResources(ctx, projectID, k.Type, q)
 }
 
-// Update changes the members that were sent. It keeps the others, including concurrent changes to
-// them.
+// Update changes the members that were sent. It keeps the other members, including concurrent
+// changes to them.
 func (rs *Resources) Update(
 	ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage,
 ) (Resource, error) {

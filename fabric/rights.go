@@ -14,7 +14,7 @@ import (
 
 // Rights are the scopes and the expiry of a caller's credentials. The credentials that the caller
 // creates or changes cannot get more than these: otherwise, a key with only Management could create
-// a key with all scopes, and an expiring key could create one that never expires. A nil *Rights
+// a key with all scopes, and an expiring key could create a key that never expires. A nil *Rights
 // means an operator. Operators have all rights.
 type Rights struct {
 	Scopes  []Scope
@@ -264,8 +264,7 @@ var scopes = map[string]Scope{
 	"pubsub":     Pubsub,
 }
 
-// ParseScope parses the name of a scope, ignoring case. "calling" is another name of
-// Voice.
+// ParseScope parses the name of a scope, ignoring case. "calling" is another name of Voice.
 func ParseScope(name string) (Scope, bool) {
 	s, ok := scopes[strings.ToLower(name)]
 	return s, ok

@@ -9,8 +9,8 @@ import (
 )
 
 // sealSecrets removes the secret members, such as a SIP password, from values. It returns them
-// sealed for the resource with this id. A secret that was not sent keeps its value in sealed, which
-// is the result of an earlier call.
+// sealed for the resource with this id. sealed is the result of an earlier call, or "". Secrets that
+// are not in values keep their earlier values.
 func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string) (string, error) {
 	sent := make(kinds.Values)
 	secrets := 0
@@ -30,7 +30,7 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 
 	all := make(kinds.Values)
 	keepsSome := len(sent) < secrets
-	if sealed != "" && keepsSome { // new secrets also replace those that cannot be opened
+	if sealed != "" && keepsSome { // if all are replaced, the earlier ones need not be opened
 		var err error
 		if all, err = c.openSecrets(id, sealed); err != nil {
 			return "", err

@@ -34,8 +34,8 @@ type SIPStore interface {
 	FindSIPAddressByName(ctx context.Context, name, user string) (SIPAddress, error)
 	ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error)
 	// UpdateSIPAddress writes an address. old is the time of the last change that the caller has
-	// read. If the address has changed again, UpdateSIPAddress returns problem.Conflict. If the
-	// name is taken, it returns problem.Conflict on "name".
+	// seen. If the address has changed since then, UpdateSIPAddress returns problem.Conflict. If
+	// the name is taken, it returns problem.Conflict on "name".
 	UpdateSIPAddress(ctx context.Context, a SIPAddress, old time.Time) error
 	DeleteSIPAddress(ctx context.Context, projectID, id string) error
 
@@ -62,7 +62,7 @@ type SIPAddress struct {
 	Updated    time.Time
 }
 
-// A SIPCredential lets a phone register, for a subscriber or as a SIP endpoint.
+// A SIPCredential lets a phone register, either for a subscriber or as a SIP endpoint.
 type SIPCredential struct {
 	ID           string
 	ProjectID    string
@@ -129,7 +129,7 @@ func (a SIPAddress) Limited() (limited bool) {
 	return limited
 }
 
-// Accepts reports whether calls to the address may come from a network address.
+// Accepts reports whether the address accepts calls from a network address.
 func (a SIPAddress) Accepts(from netip.Addr) bool {
 	return !a.Limited() ||
 		slices.ContainsFunc(a.Networks(), func(n netip.Prefix) bool { return n.Contains(from) })
@@ -169,7 +169,7 @@ func checkNetworks(v kinds.Values) error {
 	}
 	for _, text := range all {
 		_, err := netip.ParsePrefix(text)
-		if _, aerr := netip.ParseAddr(text); err != nil && aerr != nil {
+		if _, addrErr := netip.ParseAddr(text); err != nil && addrErr != nil {
 			return problem.BadParam("ip_auth",
 				"ip_auth must contain IP addresses and networks, such as 192.0.2.1 and 192.0.2.0/24")
 		}

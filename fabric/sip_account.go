@@ -68,9 +68,9 @@ func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAcc
 	return append(all, endpoints...), errors.Join(damage, err)
 }
 
-// FindAccount returns the credentials with which a phone of owner registered. If they were deleted
-// or their subscriber is disabled, FindAccount returns problem.NotFound. For a SIP endpoint, owner
-// and id are both the endpoint's id.
+// FindAccount returns the credentials with which a phone of the given owner registered. If they were
+// deleted or their subscriber is disabled, FindAccount returns problem.NotFound. For a SIP endpoint,
+// owner and id are both the endpoint's id.
 func (sip *SIP) FindAccount(ctx context.Context, projectID, owner, id string) (SIPCredential, error) {
 	if owner == id {
 		return sip.endpoints.find(ctx, projectID, id)

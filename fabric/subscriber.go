@@ -44,8 +44,8 @@ type SubscriberStore interface {
 	// long, it returns a shorter page.
 	SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error)
 	// UpdateSubscriber writes the fields that are not nil, renames the subscriber's addresses and
-	// returns the new row. A revocation also ends the subscriber's logins and grants. If the email
-	// is taken, UpdateSubscriber returns problem.Conflict.
+	// returns the new row. If r is not nil, it also ends the subscriber's logins and grants. If the
+	// email is taken, UpdateSubscriber returns problem.Conflict.
 	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time,
 		r *revocation.Revocation) (Subscriber, error)
 	// QueueLetter queues a letter to be sent.
@@ -66,8 +66,8 @@ type SubscriberStore interface {
 	// subscriber was erased together with another account of the same person, it returns "". If no
 	// name is kept, it returns problem.NotFound.
 	FindDeletedName(ctx context.Context, projectID, id string) (string, error)
-	// FindDeletedNamed returns the ids of deleted subscribers whose kept name equals the given
-	// name. It returns at most the given number.
+	// FindDeletedNamed returns the ids of at most limit deleted subscribers whose kept name equals
+	// the given name.
 	FindDeletedNamed(ctx context.Context, projectID, name string, limit int) ([]string, error)
 	// ForgetDeletedNames deletes the names of subscribers that were deleted before the given time.
 	ForgetDeletedNames(ctx context.Context, before time.Time) error
@@ -84,9 +84,9 @@ type Subscriber struct {
 	PasswordHash string // "" if no password is set
 	Person
 	Claims      StandardClaims
-	Verified    bool  // the subscriber has proved that it owns the email address
-	Disabled    bool  // the subscriber cannot sign in and has no valid token; its addresses are not listed
-	Epoch       int64 // incremented by a new password and by a link that ends all logins; invalidates known devices
+	Verified    bool  // whether the subscriber has proved that it owns the email address
+	Disabled    bool  // if set, the subscriber cannot sign in, has no valid token, and is not listed
+	Epoch       int64 // incremented when a password is set or a link ends all logins; no device is then known
 	RecordCalls RecordCalls
 	Forwarding  Forwarding
 	Created     time.Time
@@ -123,7 +123,7 @@ type SubscriberInput struct {
 	PasswordHash *string
 	Disabled     *bool
 	Claims       *StandardClaims // replaces all claims
-	Locale       *string         // replaces only this claim, or the one in Claims
+	Locale       *string         // replaces only the claim locale, even that in Claims
 	RecordCalls  *RecordCalls    // the default for a new subscriber is RecordInherit
 	Forwarding   ForwardingInput
 	Proof        *Proof  // proof that permits the change or creation
@@ -132,12 +132,12 @@ type SubscriberInput struct {
 	Profile
 }
 
-// A Proof is a link from an email that permits one change of an account. The change uses up the
+// A Proof is a link, sent by email, that permits one change of an account. The change uses up the
 // link. If the link no longer exists, the change returns problem.Conflict.
 type Proof struct {
 	Hash    string
 	Purpose string
-	Ends    bool // end all logins and tokens, even if the password does not change
+	Ends    bool // whether the change ends all logins and tokens, even if it does not change the password
 }
 
 // Check returns everything that is wrong with the input of an update or, if isNew, of a new
@@ -182,9 +182,9 @@ func (in SubscriberInput) checkSet(isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// Create creates a subscriber with its private address. Without a password, the subscriber cannot
-// sign in with a password until one is set. If in.RecordCalls is set to anything but RecordInherit,
-// but in.Rights do not include Management, Create returns problem.Unauthenticated.
+// Create creates a subscriber with its private address. in may have no password. If in.RecordCalls is
+// neither nil nor RecordInherit, and in.Rights do not include Management, Create returns
+// problem.Unauthenticated.
 func (ss *Subscribers) Create(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
@@ -207,7 +207,7 @@ func (ss *Subscribers) Draft(ctx context.Context, projectID string, in Subscribe
 	return ss.newSubscriber(ctx, projectID, in)
 }
 
-// newSubscriber returns the new row for input that was checked.
+// newSubscriber returns the new subscriber that checked input describes.
 func (ss *Subscribers) newSubscriber(
 	ctx context.Context, projectID string, in SubscriberInput,
 ) (Subscriber, error) {
@@ -279,7 +279,8 @@ func (ss *Subscribers) List(
 }
 
 // Search returns a page of the project's subscribers whose email, reference or names begin with a
-// text, or with each of its words. An id finds the subscriber with this id.
+// text, or with each of its words. If the text is the id of a subscriber, the page contains only this
+// subscriber.
 func (ss *Subscribers) Search(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[Subscriber], error) {
@@ -296,7 +297,7 @@ func (ss *Subscribers) Search(
 type Info struct {
 	Subscriber  Subscriber
 	Addresses   []Address
-	Application *Application // nil if the SAT was issued for no application
+	Application *Application // nil if the SAT was issued for no application, or for one that no longer exists
 }
 
 // Info returns the data that the subscriber of a SAT can read about itself. If the subscriber was

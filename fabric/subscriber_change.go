@@ -18,7 +18,7 @@ type SubscriberChange struct {
 	Email        *string
 	Verified     *bool
 	Claims       *StandardClaims
-	Locale       *string // changes only this claim; nil if Claims is set
+	Locale       *string // changes only the claim locale; nil if Claims is set
 	PasswordHash *string
 	Disabled     *bool
 	RecordCalls  *RecordCalls
@@ -26,7 +26,7 @@ type SubscriberChange struct {
 	Proof        *Proof
 	Epoch        *int64        // see SubscriberInput; if it differs, the error is problem.Conflict
 	Letters      []mail.Letter // letters queued together with the change
-	By           *Rights       // required rights; nil if none, or if the caller has all rights
+	By           *Rights       // rights that the caller must still have; nil if the change requires none
 	Profile
 }
 
@@ -47,7 +47,7 @@ func (ss *Subscribers) Update(
 	return ss.update(ctx, s, in)
 }
 
-// update applies input that was checked to a subscriber. If nothing differs, it writes nothing.
+// update applies checked input to a subscriber. If the input changes nothing, update writes nothing.
 func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberInput) (Subscriber, error) {
 	hash, err := ss.newHash(ctx, s, in.Password)
 	if err != nil {
@@ -95,14 +95,14 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 		c.By = in.Rights
 	}
 
-	entered, err := ss.canEnter(ctx, s, c)
+	couldEnter, err := ss.canEnter(ctx, s, c)
 	if err != nil {
 		return Subscriber{}, err
 	}
 
 	now := ss.now()
-	c.Letters = c.notices(s, now, entered, audit.From(ctx))
-	end := c.ends(s, now, entered)
+	c.Letters = c.notices(s, now, couldEnter, audit.From(ctx))
+	end := c.ends(s, now, couldEnter)
 	defer ss.caches.forget()
 	s, err = ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end)
 	if err != nil || end == nil {
@@ -123,8 +123,9 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 
 // needsManagement reports whether only credentials with Management may make the change. This is the
 // case if it changes whether calls are recorded. It is also the case for a new password, and for a
-// new email, to which a link can be sent: both could let somebody else sign in as the subscriber. Apps
-// may take a verified email or telephone number as proof of who somebody is.
+// new email, to which a link can be sent: both could let somebody else sign in as the subscriber. Finally,
+// it is the case if an email or telephone number becomes verified, because apps may take this as proof of
+// who somebody is.
 func (c SubscriberChange) needsManagement(s Subscriber) bool {
 	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Verified != nil && *c.Verified && !s.Verified || c.Claims != nil && c.Claims.verifyMore(s.Claims)
@@ -139,14 +140,14 @@ func (c SubscriberChange) Begins() bool {
 // disabling a subscriber also revokes a token that is being issued.
 const disablingTakes = 5 * time.Second
 
-// ends returns the revocation that the change requires, or nil. entered reports whether anyone may
-// have signed in earlier. If not, a first password revokes nothing.
-func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
+// ends returns the revocation that the change requires, or nil. If it was not possible to sign in before
+// (couldEnter), a first password revokes nothing.
+func (c SubscriberChange) ends(s Subscriber, now time.Time, couldEnter bool) *revocation.Revocation {
 	var r revocation.Revocation
 	switch {
 	case c.Disabled != nil && *c.Disabled && !s.Disabled:
 		r = revocationUntil(revocation.Subscriber, s.ID, now.Add(disablingTakes))
-	case c.PasswordHash != nil && entered, c.Proof != nil && c.Proof.Ends:
+	case c.PasswordHash != nil && couldEnter, c.Proof != nil && c.Proof.Ends:
 		r = revocationUntil(revocation.Subscriber, s.ID, now)
 	default:
 		return nil

@@ -22,11 +22,11 @@ func (ss *Subscribers) PasswordLength() (least, most int) {
 // is too easy to guess from what others may know about the subscriber.
 func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret string) (string, error) {
 	if ss.c.Weak != nil {
-		said := []string{s.Email, s.FirstName, s.LastName, s.DisplayName, s.Reference, s.CompanyName}
+		known := []string{s.Email, s.FirstName, s.LastName, s.DisplayName, s.Reference, s.CompanyName}
 		if p, err := ss.projects.Find(ctx, s.ProjectID); err == nil {
-			said = append(said, p.Name)
+			known = append(known, p.Name)
 		}
-		if err := ss.c.Weak(ctx, "password", secret, said...); err != nil {
+		if err := ss.c.Weak(ctx, "password", secret, known...); err != nil {
 			return "", err
 		}
 	}
@@ -86,8 +86,8 @@ func (ss *Subscribers) RemoveFactor(ctx context.Context, projectID, subscriberID
 	return ss.c.Factors.Remove(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID}, id)
 }
 
-// canEnter reports whether anyone may have signed in to the account before the change c. This is
-// possible with a password. If c sets the first password, canEnter also considers passkeys.
+// canEnter reports whether it was possible to sign in to the account before the change c: with a
+// password or, if c sets the first password, with a passkey.
 func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberChange) (bool, error) {
 	if s.PasswordHash != "" {
 		return true, nil
@@ -99,12 +99,11 @@ func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberC
 	return set.Passkeys, err
 }
 
-// notices returns the letters that inform the subscriber of a change. One letter reports a changed
-// password. In an account with only passkeys, it reports the first password. Another letter reports
-// a changed email to the old email. It is sent only if the old email is verified, or if the
-// subscriber requested the change through a link.
+// notices returns the letters that inform the subscriber of a change. If it was possible to sign in
+// before (couldEnter), one letter reports a new password. Another letter reports a changed email to the
+// old email, if the old email is verified, or if the subscriber requested the change through a link.
 func (c SubscriberChange) notices(
-	s Subscriber, now time.Time, entered bool, from audit.Origin,
+	s Subscriber, now time.Time, couldEnter bool, from audit.Origin,
 ) (all []mail.Letter) {
 	if s.Email == "" {
 		return nil
@@ -117,7 +116,7 @@ func (c SubscriberChange) notices(
 	}
 
 	switch {
-	case c.PasswordHash == nil || !entered:
+	case c.PasswordHash == nil || !couldEnter:
 	case s.PasswordHash == "":
 		notice(mail.PasswordSet)
 	default:
@@ -129,7 +128,7 @@ func (c SubscriberChange) notices(
 	return all
 }
 
-// Verify sends a subscriber a link to verify its email. It returns an error if the subscriber has
+// Verify sends a subscriber a link that verifies its email. It returns an error if the subscriber has
 // no email, has a verified email, or is disabled.
 func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)

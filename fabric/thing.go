@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Thing is either a resource or a subscriber. The other field is nil.
+// A Thing is either a resource or a subscriber. Exactly one of its fields is nil.
 type Thing struct {
 	Resource   *Resource
 	Subscriber *Subscriber
@@ -21,7 +21,7 @@ func (t Thing) ID() string {
 	return t.Resource.ID
 }
 
-// FindThing returns the resource or subscriber with an id.
+// FindThing returns the resource or subscriber with the given id.
 func (rs *Resources) FindThing(ctx context.Context, projectID, id string) (Thing, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -44,7 +44,7 @@ func (rs *Resources) ListThings(
 	return rs.Search(ctx, projectID, ThingFilter{}, q)
 }
 
-// DeleteThing deletes the resource or subscriber with an id.
+// DeleteThing deletes the resource or subscriber with the given id.
 func (rs *Resources) DeleteThing(ctx context.Context, projectID, id string) error {
 	t, err := rs.FindThing(ctx, projectID, id)
 	if err != nil {

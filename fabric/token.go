@@ -25,8 +25,7 @@ type Tokens struct {
 	applications *applications
 }
 
-// A TokenStore records a family of refresh tokens after one of its tokens has been used; see
-// [Stores].
+// A TokenStore stores a family of refresh tokens once one of its tokens has been used; see [Stores].
 type TokenStore interface {
 	// RotateFamily marks a family's refresh token of one generation as used. Only one of several
 	// concurrent callers gets used = true. Any other use revokes the family: the revocation is
@@ -74,7 +73,7 @@ type Token struct {
 	Scope        []string
 	Claims       []string // claims that userinfo returns in addition to those of the scope
 	AddressIDs   []string // addresses that a guest or invite token may reach
-	Binding      string   // cnf: what the holder must prove to have, see package cnf
+	Binding      string   // cnf: the key or certificate that the holder must have, see package cnf
 	Embedded     bool     // KeyID is the id of an embed key, which is public
 	IssuedAt     time.Time
 	RootedAt     time.Time // when the token's first ancestor was issued; zero if it has none
@@ -83,8 +82,8 @@ type Token struct {
 	SealedBy string // the id of the ring's key; "" if the token is not sealed
 }
 
-// Caller returns the id for which uses of the token are counted. This is the id of its subscriber
-// or client or, for guest and invite tokens, of the token itself.
+// Caller returns the id under which uses of the token are counted. This is the id of its subscriber
+// or client. Guest and invite tokens are counted under their own ids.
 func (t Token) Caller() string {
 	switch t.Kind {
 	case SAT, Access:
@@ -95,8 +94,8 @@ func (t Token) Caller() string {
 	return t.ID
 }
 
-// Began returns when the holder of the token got the first token of its family. If the token came from a
-// SAT, root is an earlier time, because it belongs to the login of the subscriber.
+// Began returns when the holder of the token got the first token of its family. If the token was issued
+// with a SAT, root returns an earlier time, that of the subscriber's own tokens.
 func (t Token) Began() time.Time {
 	at, ok := uuid7.Time(t.FamilyID)
 	switch {
@@ -219,8 +218,9 @@ func (ts *Tokens) Check(ctx context.Context, t Token) error {
 // [Tokens.Revoked] again when it changes.
 func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.Heard() }
 
-// Revoked makes those checks of [Tokens.Check] that read only memory. They are sufficient for a
-// token that Check has accepted before, because the end of a login is a revocation too.
+// Revoked is like [Tokens.Check], but makes only the checks that read nothing but memory. They are
+// sufficient for a token that Check has accepted before, because the end of a login is also a
+// revocation.
 func (ts *Tokens) Revoked(t Token) error {
 	if t.SealedBy != "" && !ts.c.Ring.Trusts(t.SealedBy) {
 		return problem.NoCredentials().Because("the key that sealed the token was retired")

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// whole returns a token with every member set.
-func whole(t *testing.T) Token {
+// fullToken returns a token with every member set.
+func fullToken(t *testing.T) Token {
 	t.Helper()
 	var token Token
 	v := reflect.ValueOf(&token).Elem()
@@ -34,7 +34,7 @@ func whole(t *testing.T) Token {
 		case time.Time:
 			field.Set(reflect.ValueOf(time.UnixMicro(int64(i)).UTC()))
 		default:
-			t.Fatalf("no value for the member %s", v.Type().Field(i).Name)
+			t.Fatalf("the test has no value for the member %s", v.Type().Field(i).Name)
 		}
 	}
 
@@ -51,7 +51,7 @@ func TestClaims(t *testing.T) {
 		FamilyID:  "{" + newID()[:34] + "}",
 		KeyID:     strings.Repeat("k", 300),
 	}
-	for _, token := range []Token{whole(t), ids, {}} {
+	for _, token := range []Token{fullToken(t), ids, {}} {
 		raw, err := (&claims{token}).MarshalBinary()
 		if err != nil {
 			t.Fatalf("writing %+v: %v", token, err)
@@ -62,7 +62,7 @@ func TestClaims(t *testing.T) {
 		}
 
 		if diff := cmp.Diff(token, got.Token, cmp.AllowUnexported(Token{})); diff != "" {
-			t.Errorf("claims changed:\n%s", diff)
+			t.Errorf("encoding and decoding changed the claims (-want +got):\n%s", diff)
 		}
 		for n := range raw {
 			if err := new(claims).UnmarshalBinary(raw[:n]); err == nil {

@@ -20,8 +20,8 @@ type Webhooks struct {
 
 // A WebhookStore keeps webhooks and signing keys; see [Stores].
 type WebhookStore interface {
-	// CreateWebhook creates a webhook. If the project already has limit webhooks, it returns
-	// problem.Invalid.
+	// CreateWebhook creates a webhook. limit is the maximum number of webhooks of a project. If the
+	// project already has that many, CreateWebhook returns problem.Invalid.
 	CreateWebhook(ctx context.Context, w Webhook, limit int) error
 	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
 	// ListWebhooks lists the webhooks that contain each word of text in their name, URL or id.

@@ -20,7 +20,7 @@ type Accounts struct {
 }
 
 // ForAccount returns an authorization request for the account page of a project's subscribers. A
-// login answers this request in the same way as a client's request.
+// login answers this request in the same way as the request of a client.
 func (rs *Requests) ForAccount(ctx context.Context, projectID string) (AuthRequest, Client, error) {
 	project, err := rs.Fabric.Projects.Find(ctx, projectID)
 	if err != nil {
@@ -84,8 +84,8 @@ var errCurrent = &problem.Error{
 	Message: "The current password is wrong.",
 }
 
-// checkCurrent checks the password of a signed-in subscriber. Wrong passwords have their own limit
-// here, so that wrong passwords from strangers on the sign-in page do not count.
+// checkCurrent checks the password of a signed-in subscriber. The limit for wrong passwords is separate
+// from that of the sign-in page, where strangers may enter wrong passwords.
 func (as *Accounts) checkCurrent(ctx context.Context, sub fabric.Subscriber, current string) error {
 	who := "signed in " + sub.ID
 	if err := as.Limits.Take(ctx, limit.LoginPerDevice, who); err != nil {

@@ -78,7 +78,7 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion, uses *Uses) (Clie
 	claims.Audience = claims.To.Audience
 
 	// Do not trust the claims yet. First the signature must be verified with a key of the client
-	// that they name.
+	// that the claims name.
 	c, err := as.findClient(ctx, a, claims.Claims)
 	if err != nil {
 		return c, err
@@ -104,7 +104,7 @@ type assertionClaims struct {
 	To assertionAudience `json:"aud"`
 }
 
-// An assertionAudience is an audience. isList reports whether it was written as a list.
+// An assertionAudience is the audience of an assertion. isList reports whether it was written as a list.
 type assertionAudience struct {
 	jwt.Audience
 	isList bool

@@ -12,7 +12,7 @@ import (
 )
 
 // checkBrand returns an error if pages cannot show the branding. It accepts a color with too little
-// contrast, because pages show a lighter or darker one instead.
+// contrast, because pages show a lighter or darker color instead.
 func (c Client) checkBrand() error {
 	var errs []error
 	if c.BrandColor != "" && !mail.IsColor(c.BrandColor) {

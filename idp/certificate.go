@@ -116,8 +116,8 @@ func (as *Assertions) isTrusted(chain []*x509.Certificate, now time.Time) bool {
 	return err == nil
 }
 
-// checkSelfSigned checks that a certificate is in the client's key set, as the first one of a key's
-// x5c (RFC 8705, section 2.2.2).
+// checkSelfSigned checks that a certificate is in the client's key set, as the first certificate in a
+// key's x5c (RFC 8705, section 2.2.2).
 func (as *Assertions) checkSelfSigned(ctx context.Context, c Client, leaf *x509.Certificate) error {
 	found, err := as.keysOf(ctx, c, func(k jose.JSONWebKey) bool {
 		return len(k.Certificates) > 0 && bytes.Equal(k.Certificates[0].Raw, leaf.Raw)

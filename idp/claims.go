@@ -12,7 +12,7 @@ import (
 type Claims struct {
 	Userinfo []string `json:"userinfo,omitempty"`
 	IDToken  []string `json:"id_token,omitempty"`
-	ACR      string   `json:"acr,omitempty"` // class to report, if the client requested one below the login's class
+	ACR      string   `json:"acr,omitempty"` // class to report, if the client requested a class below the login's
 }
 
 // claimScopes maps each claim about a subscriber to its scope (OpenID Connect Core,
@@ -71,14 +71,14 @@ func PersonOf(s fabric.Subscriber, names []string) (p Person) {
 				p.EmailVerified = &s.Verified
 			}
 		default:
-			p.say(s.Claims, name)
+			p.copyClaim(s.Claims, name)
 		}
 	}
 	return p
 }
 
-// say copies the claim with the given name from c to p.
-func (p *Person) say(c fabric.StandardClaims, name string) {
+// copyClaim copies the claim with the given name from c to p.
+func (p *Person) copyClaim(c fabric.StandardClaims, name string) {
 	switch name {
 	case "middle_name":
 		p.MiddleName = c.MiddleName

@@ -36,7 +36,7 @@ const (
 	FAPI2        Profile = "fapi2"
 )
 
-// An AuthMethod is how a client authenticates at the token endpoint (OpenID Connect Core,
+// An AuthMethod is a way in which clients authenticate at the token endpoint (OpenID Connect Core,
 // section 9).
 type AuthMethod string
 
@@ -139,7 +139,7 @@ type Client struct {
 	Updated time.Time
 }
 
-// adopt copies to c the settings of now that differ from those of was.
+// adopt sets the settings of c that differ between was and now to those of now.
 func (c *Client) adopt(was, now Client) {
 	adopt(reflect.ValueOf(c).Elem(), reflect.ValueOf(was), reflect.ValueOf(now))
 }
@@ -259,7 +259,7 @@ type Metadata struct {
 	SectorURI   string      `json:"sector_identifier_uri,omitempty"`
 	UserinfoAlg keys.Use    `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
 	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
-	RequireACR  string      `json:"require_acr,omitempty"`                  // class that its logins need; "" means any
+	RequireACR  string      `json:"require_acr,omitempty"`                  // acr that its logins need; "" means any
 
 	// These are the defaults for authorization requests without these parameters, and for the requests
 	// of devices, which cannot have them.
@@ -284,10 +284,10 @@ type Metadata struct {
 	PolicyURI  string `json:"policy_uri,omitempty"`  // its privacy policy, shown at sign-in
 
 	BackchannelLogoutURI     string `json:"backchannel_logout_uri,omitempty"`
-	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // logout tokens have sid
+	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // whether it requires sid
 
 	FrontchannelLogoutURI     string `json:"frontchannel_logout_uri,omitempty"`
-	FrontchannelLogoutSession bool   `json:"frontchannel_logout_session_required,omitempty"` // requests have sid
+	FrontchannelLogoutSession bool   `json:"frontchannel_logout_session_required,omitempty"` // whether it needs sid
 }
 
 // A SubjectType determines whether all clients get the same subject for a subscriber (Public) or

@@ -34,8 +34,8 @@ const (
 // maxListed is the maximum number of values in a list in the metadata.
 const maxListed = 50
 
-// firstListed returns the first maxListed values of a list, so that only these are checked. It
-// reports a longer list.
+// firstListed returns the first maxListed values of a list, so that only these are checked. If the
+// list is longer, it adds a problem to found.
 func firstListed(found *problems, param string, list []string) []string {
 	if len(list) <= maxListed {
 		return list
@@ -65,7 +65,7 @@ func (c Client) Registered() ClientMetadata {
 		m.GrantTypes = append(m.GrantTypes, GrantImplicit)
 	}
 
-	// Without response types, a client has the default of the standard.
+	// A client without response types has the standard's default.
 	if len(m.ResponseTypes) == 0 && c.May(GrantCode) {
 		m.ResponseTypes = []string{ResponseCode}
 	}
@@ -78,9 +78,9 @@ func (m *Metadata) keepForOperator(kept Metadata) {
 	m.Resources, m.RequireACR, m.BrandColor = kept.Resources, kept.RequireACR, kept.BrandColor
 }
 
-// describe replaces the settings of c with the settings that m states. It leaves the settings of
-// the operator unchanged. The error lists the settings that a self-registered client may not have.
-func (m ClientMetadata) describe(c *Client) error {
+// applyTo replaces the settings of c with those that m states, except the settings that only the
+// operator may set. The error lists the settings that a self-registered client may not have.
+func (m ClientMetadata) applyTo(c *Client) error {
 	var found problems
 
 	oneOf(&found, "application_type", m.ApplicationType, "", applicationWeb, applicationNative)
@@ -99,7 +99,7 @@ func (m ClientMetadata) describe(c *Client) error {
 	}
 
 	m.keepForOperator(c.Metadata)
-	m.tighten(c, &found)
+	m.applyProfile(c, &found)
 	if m.SubjectType == "" && m.SectorURI != "" {
 		m.SubjectType = Pairwise
 	}
@@ -142,10 +142,9 @@ func (m ClientMetadata) clientType() ClientType {
 	}
 }
 
-// tighten sets the profile that m requests. A client may choose the profile FAPI2 for itself. Only
-// the operator can choose another profile, which may have fewer rules than the client's current
-// one.
-func (m ClientMetadata) tighten(c *Client, found *problems) {
+// applyProfile sets the profile that m requests. A client may choose the profile FAPI2 for itself. Only
+// the operator can choose another profile, which may be less strict than the client's current one.
+func (m ClientMetadata) applyProfile(c *Client, found *problems) {
 	switch m.Profile {
 	case "", c.Profile:
 	case FAPI2:

@@ -22,7 +22,7 @@ type RegistrationStore interface {
 	// RegisterClient writes a client whose RegisteredBy is set. In the same transaction, it counts
 	// the use of the client's initial access token. If the project or the token does not accept the
 	// client, it returns ErrNoRegistration. most is the maximum number of self-registered clients
-	// in a project; 0 means no limit. If the project has reached it, RegisterClient returns
+	// in a project; 0 means no limit. If the project has reached this number, RegisterClient returns
 	// problem.Forbidden.
 	RegisterClient(ctx context.Context, c Client, most int) error
 }
@@ -101,7 +101,7 @@ func (rs *Registrations) Register(ctx context.Context, by Registrar, m ClientMet
 	if err != nil {
 		return RegisteredClient{}, err
 	}
-	if err := m.describe(&c); err != nil {
+	if err := m.applyTo(&c); err != nil {
 		return RegisteredClient{}, errors.Join(err, c.check())
 	}
 	if err := rs.clients.checkSettings(ctx, &c); err != nil {
@@ -128,7 +128,7 @@ func (rs *Registrations) Register(ctx context.Context, by Registrar, m ClientMet
 	return made, nil
 }
 
-// newClient returns a new client without the settings that it states about itself.
+// newClient returns a new client without the settings that the client states about itself.
 func (rs *Registrations) newClient(by Registrar) (Client, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -204,11 +204,11 @@ func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m Clien
 	if err := rs.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
 		return c, err
 	}
-	now := c.Client
-	if err := m.describe(&now); err != nil {
-		return c, errors.Join(err, now.check())
+	described := c.Client
+	if err := m.applyTo(&described); err != nil {
+		return c, errors.Join(err, described.check())
 	}
-	err := rs.clients.Change(ctx, c.ID, func(now *Client) { _ = m.describe(now) }) // checked above
+	err := rs.clients.Change(ctx, c.ID, func(now *Client) { _ = m.applyTo(now) }) // checked above
 	if err != nil {
 		return c, gone(err)
 	}
@@ -217,7 +217,7 @@ func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m Clien
 		return c, gone(err)
 	}
 	updated := RegisteredClient{AccessToken: c.AccessToken}
-	if now.AuthMethod.bySecret() && (!c.AuthMethod.bySecret() || c.SecretHash == "") {
+	if described.AuthMethod.bySecret() && (!c.AuthMethod.bySecret() || c.SecretHash == "") {
 		updated.Client, updated.Secret, err = rs.clients.RotateSecret(ctx, c.ID, 0, nil)
 		return updated, gone(err)
 	}

@@ -39,7 +39,7 @@ func (c Client) hasHash(hash string, now time.Time) bool {
 	return sameHash(hash, c.SecretHash) || sameHash(hash, c.ValidOldSecret(now).Hash)
 }
 
-// sameHash compares two hashes in constant time. An empty stored hash equals nothing.
+// sameHash compares two hashes in constant time. An empty stored hash matches no hash.
 func sameHash(hash, stored string) bool {
 	return stored != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(stored)) == 1
 }

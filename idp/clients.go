@@ -117,9 +117,9 @@ func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (pa
 	return cs.Search(ctx, projectID, ClientFilter{}, q)
 }
 
-// Update changes the settings of a client that differ between was, which the caller has read, and
-// now. All other settings keep their stored values, which another caller may have changed in the
-// meantime. Update also sets the given logos. It does not change the project or the secret.
+// Update changes a client from was, which the caller has read, to now. Settings that are the same in
+// both keep their stored values, which another caller may have changed in the meantime. Update also
+// sets the given logos. It does not change the project or the secret.
 func (cs *Clients) Update(ctx context.Context, was, now Client, logos brand.Logos) error {
 	return cs.Rebrand(ctx, was.ID, logos, func(c *Client) { c.adopt(was, now) })
 }
@@ -303,7 +303,7 @@ func (c *Client) checkGrants(found *problems) {
 	}
 }
 
-// oneOf reports the value of a setting unless it is allowed.
+// oneOf adds a problem with a setting to found, unless its value is allowed.
 func oneOf[T ~string](found *problems, param string, got T, allowed ...T) {
 	if !slices.Contains(allowed, got) {
 		found.add(param, "%q is not one of %s", string(got), strings.Trim(fmt.Sprint(allowed), "[]"))
@@ -321,7 +321,7 @@ func CanonicalScope(name string) string {
 }
 
 // canonicalScopes returns scopes in canonical form, each once and in order. It returns unknown
-// scopes separately. It compares fabric scopes without case.
+// scopes separately. It ignores the case of fabric scopes.
 func canonicalScopes(scopes []string) (known, unknown []string) {
 	for _, scope := range scopes {
 		canonical := scope

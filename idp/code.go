@@ -47,6 +47,7 @@ type RedeemedCode struct {
 }
 
 func invalidGrant(why string) error { return oauth("invalid_grant", "%s", why) }
+
 func challengeOf(verifier string) string {
 	return base64.RawURLEncoding.EncodeToString(digest(verifier))
 }
@@ -193,8 +194,8 @@ type Redemption struct {
 }
 
 // Redeem exchanges a code for tokens. For an invalid code, redirect URI or verifier it returns
-// invalid_grant. A resource that was not granted is invalid_target, and a missing key or
-// certificate is invalid_dpop_proof or invalid_request. If the code was redeemed before, Redeem
+// invalid_grant. For a resource that was not granted it returns invalid_target, and for a
+// missing key or certificate invalid_dpop_proof or invalid_request. If the code was redeemed before, Redeem
 // also revokes the grant of the first redemption.
 func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, error) {
 	code, hash, err := cs.find(ctx, c, r)
@@ -222,8 +223,8 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	return set, nil
 }
 
-// exchange returns the tokens for a code or a device code, once. The access token is for audience.
-// exchange reads only the Binding and the Uses of r.
+// exchange returns the tokens for a code or a device code. It succeeds only once. The access token is
+// for audience. exchange reads only the Binding and the Uses of r.
 func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience string, r Redemption,
 	redeemed RedeemedCode) (TokenSet, error) {
 	code.Request.Scope = c.only(code.Request.Scope)
@@ -241,7 +242,7 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience str
 
 	// Writing the row fails if the code was redeemed before. It also fails if the login, the
 	// consent, the client or the subscriber no longer exists.
-	redeemed.GrantID, redeemed.ClientID, redeemed.Rights = g.ID, c.ID, c.needed(code.Request)
+	redeemed.GrantID, redeemed.ClientID, redeemed.Rights = g.ID, c.ID, c.rightsToConsent(code.Request)
 	err = r.Uses.storeWith(func(due []Use) error {
 		redeemed.Uses = due
 		return cs.store.RedeemCode(ctx, redeemed, g)

@@ -48,8 +48,8 @@ type Consents struct {
 	clients *Clients
 }
 
-// Covers reports whether a client may have the scopes without asking. This is the case if it is
-// first-party, or if the subscriber has already consented to all of them.
+// Covers reports whether a client may have the scopes without asking the subscriber. This is the case if
+// the client is first-party, or if the subscriber has already consented to all of the scopes.
 func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, scopes []string) (bool, error) {
 	if c.FirstParty {
 		return true, nil
@@ -61,10 +61,10 @@ func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, s
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(agreed, s) }), nil
 }
 
-// needed returns the rights for which a request needs consent, or nil if it needs none. They are
-// checked when the code is redeemed, so that a consent that was revoked or given in the meantime
-// counts.
-func (c Client) needed(a AuthRequest) []string {
+// rightsToConsent returns the rights for which a request needs consent, or nil if it needs none. The
+// consent is checked when the code is redeemed, so that it counts if it was revoked or given in the
+// meantime.
+func (c Client) rightsToConsent(a AuthRequest) []string {
 	if c.FirstParty {
 		return nil
 	}
@@ -87,8 +87,8 @@ func (cs *Consents) Deny(ctx context.Context, c Client, s Login) error {
 }
 
 // Revoke revokes a subscriber's consent for a client, so that the client must ask again. It also
-// revokes the client's refresh tokens and access tokens for the subscriber. This takes effect
-// immediately on this node, and within a second on the others.
+// revokes the client's refresh tokens and access tokens for the subscriber. This takes effect on this
+// node immediately, and on the other nodes within a second.
 func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) error {
 	ctx = context.WithoutCancel(ctx) // finish even if the caller has disconnected
 	ending := func(grantID string) revocation.Revocation {

@@ -23,7 +23,7 @@ type core struct {
 	Config
 	lifetimes atomic.Pointer[Lifetimes]
 	projects  *cache.Cache[fabric.Project]
-	open      *cache.Cache[bool] // whether people ("") or clients ("clients") can register in any project
+	open      *cache.Cache[bool] // whether people ("") or clients ("clients") can register in some project
 }
 
 // Lifetimes holds how long things are valid. If a field is zero or negative, its default applies,
@@ -46,26 +46,26 @@ type Lifetimes struct {
 }
 
 func (l *Lifetimes) fill() {
-	def := func(d *time.Duration, v time.Duration) {
+	setDefault := func(d *time.Duration, v time.Duration) {
 		if *d <= 0 {
 			*d = v
 		}
 	}
 
-	def(&l.Request, 30*time.Minute)
-	def(&l.Pushed, 90*time.Second)
-	def(&l.Device, 10*time.Minute)
-	def(&l.Code, time.Minute)
-	def(&l.IDToken, time.Hour)
-	def(&l.AccessFabric, 2*time.Hour)
-	def(&l.AccessJWT, 15*time.Minute)
-	def(&l.RefreshIdle, 30*24*time.Hour)
-	def(&l.RefreshAbsolute, 180*24*time.Hour)
-	def(&l.BrowserIdle, 12*time.Hour)
-	def(&l.BrowserAbsolute, 7*24*time.Hour)
-	def(&l.ResetLink, 30*time.Minute)
-	def(&l.VerifyLink, 24*time.Hour)
-	def(&l.InviteLink, 7*24*time.Hour)
+	setDefault(&l.Request, 30*time.Minute)
+	setDefault(&l.Pushed, 90*time.Second)
+	setDefault(&l.Device, 10*time.Minute)
+	setDefault(&l.Code, time.Minute)
+	setDefault(&l.IDToken, time.Hour)
+	setDefault(&l.AccessFabric, 2*time.Hour)
+	setDefault(&l.AccessJWT, 15*time.Minute)
+	setDefault(&l.RefreshIdle, 30*24*time.Hour)
+	setDefault(&l.RefreshAbsolute, 180*24*time.Hour)
+	setDefault(&l.BrowserIdle, 12*time.Hour)
+	setDefault(&l.BrowserAbsolute, 7*24*time.Hour)
+	setDefault(&l.ResetLink, 30*time.Minute)
+	setDefault(&l.VerifyLink, 24*time.Hour)
+	setDefault(&l.InviteLink, 7*24*time.Hour)
 }
 
 // link returns how long a link in an email is valid after it is created.
@@ -87,8 +87,7 @@ const (
 	remembered = MaxAccess + 24*time.Hour
 )
 
-// A key must be kept until everything that it signed has expired. Otherwise this line does not
-// compile.
+// This line compiles only if a key is kept until everything that it signed has expired.
 const _ = uint64(keys.Kept - MaxAccess)
 
 // Lifetimes returns the current lifetimes of newly issued tokens, codes and links.
@@ -181,8 +180,8 @@ func (co *core) newLetter(kind mail.Kind, projectID, to string, facts map[string
 // updateTries is how often an update is tried while other callers update the same row.
 const updateTries = 5
 
-// updateTime returns the time of an update, which is later than the previous update even if the
-// clock is not. Stores detect concurrent updates by this time.
+// updateTime returns the time of an update. It is later than the previous update, even if the clock is
+// behind. Stores detect concurrent updates by this time.
 func (co *core) updateTime(previous time.Time) time.Time {
 	now := co.Now()
 	if !now.After(previous) {

@@ -99,8 +99,7 @@ const (
 	userLength  = 8
 )
 
-// newUserCode returns a user code that no other device has. It stores the device to which the code
-// belongs.
+// newUserCode returns a user code that no other device has, and stores which device it belongs to.
 func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Duration) (string, error) {
 	for {
 		code := randomUserCode()
@@ -111,7 +110,8 @@ func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Dur
 	}
 }
 
-// randomUserCode returns a code of 34 bits in the format that people see, XXXX-XXXX.
+// randomUserCode returns a random code in the format that people see, XXXX-XXXX. It has 34 bits of
+// entropy.
 func randomUserCode() string {
 	var random [8]byte
 	rand.Read(random[:])
@@ -124,8 +124,8 @@ func randomUserCode() string {
 	return string(code[:userLength/2]) + "-" + string(code[userLength/2:])
 }
 
-// ReadUserCode returns the user code that a person has typed, whatever its case, hyphens and
-// spaces. ok is false if the text is not a user code (RFC 8628, section 6.1).
+// ReadUserCode returns the user code that a person has typed. It ignores case, hyphens and spaces.
+// ok is false if the text is not a user code (RFC 8628, section 6.1).
 func ReadUserCode(typed string) (code string, ok bool) {
 	letters := strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
@@ -180,7 +180,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	if err != nil {
 		return TokenSet{}, err
 	}
-	_ = ds.Sessions.Delete(ctx, deviceKey(id)) // only cleans up: the row of the code prevents a second redemption
+	_ = ds.Sessions.Delete(ctx, deviceKey(id)) // only cleans up: the code's row prevents a second redemption
 	ds.Observe("token_" + GrantDevice)
 	return set, nil
 }

@@ -63,18 +63,18 @@ func (ds *Devices) findWaiting(ctx context.Context, id string) (d Device, err er
 	if err := json.Unmarshal(value, &d); err != nil {
 		return d, fmt.Errorf("reading device: %w", err)
 	}
-	if !d.waits(ds.Now()) {
+	if !d.isWaiting(ds.Now()) {
 		return d, problem.NoSuch("device")
 	}
 	return d, nil
 }
 
-func (d Device) waits(now time.Time) bool {
+func (d Device) isWaiting(now time.Time) bool {
 	return !d.Denied && d.Granted == nil && now.Before(d.Expires)
 }
 
-// UserCode returns the code that the device of request a shows. If the device is no longer waiting,
-// UserCode returns problem.NotFound.
+// UserCode returns the code on the display of the device whose request is a. If the device is no
+// longer waiting, UserCode returns problem.NotFound.
 func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) {
 	d, err := ds.findWaiting(ctx, a.Device)
 	if err != nil {
@@ -84,13 +84,13 @@ func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) 
 	return string(code), err
 }
 
-// SignIn permits the device of request a to get tokens for login s.
+// SignIn permits the device whose request is a to get tokens for the login s.
 func (ds *Devices) SignIn(ctx context.Context, a AuthRequest, s Login) error {
 	code := codeOf(a, s)
 	return ds.answer(ctx, a, func(d *Device) { d.Granted = &code })
 }
 
-// Deny makes the next poll of the device of request a fail with access_denied.
+// Deny denies the request a of a device, whose next poll fails with access_denied.
 func (ds *Devices) Deny(ctx context.Context, a AuthRequest) error {
 	return ds.answer(ctx, a, func(d *Device) { d.Denied = true })
 }
@@ -98,7 +98,7 @@ func (ds *Devices) Deny(ctx context.Context, a AuthRequest) error {
 // answer answers a device's request. Only the first answer counts.
 func (ds *Devices) answer(ctx context.Context, a AuthRequest, answer func(*Device)) error {
 	return ds.change(ctx, a.Device, func(d *Device) error {
-		if !d.waits(ds.Now()) {
+		if !d.isWaiting(ds.Now()) {
 			return problem.NoSuch("device")
 		}
 		answer(d)

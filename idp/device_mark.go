@@ -28,7 +28,7 @@ import (
 // factors.
 const (
 	knownFor       = 180 * 24 * time.Hour
-	deviceAccounts = 5 // maximum number of accounts that a mark names: those that signed in last
+	deviceAccounts = 5 // maximum number of accounts that a mark names; they are the last to sign in
 	maxDeviceMark  = 1 << 10
 )
 
@@ -87,7 +87,7 @@ func (ms *DeviceMarks) findEarned(mark string, sub fabric.Subscriber, by earning
 type earning string
 
 const (
-	oneFactor  earning = ""             // any other login, or a new password set through a link
+	oneFactor  earning = ""             // a login with one factor, or a new password set through a link
 	twoFactors earning = " two factors" // a login with two factors
 )
 

@@ -121,8 +121,8 @@ func unescapeDN(text string) (string, error) {
 	return string(value[:kept]), nil
 }
 
-// cutEscaped returns the byte for which the text after a backslash stands, and the rest of the text.
-// The byte is written as itself or as two hexadecimal digits.
+// cutEscaped returns the byte that text, which follows a backslash, begins with, and the rest of the
+// text. The byte is written as itself or as two hexadecimal digits.
 func cutEscaped(text string) (escaped byte, rest string, err error) {
 	if text != "" && strings.IndexByte(` "#+,;<=>\`, text[0]) >= 0 {
 		return text[0], text[1:], nil
@@ -137,7 +137,7 @@ func cutEscaped(text string) (escaped byte, rest string, err error) {
 	return decoded[0], text[2:], nil
 }
 
-// matchesDN reports whether want is the name of a certificate's subject in DER.
+// matchesDN reports whether subject, the subject of a certificate in DER, has the name want.
 func matchesDN(want [][]attribute, subject []byte) bool {
 	var got pkix.RDNSequence
 	rest, err := asn1.Unmarshal(subject, &got)

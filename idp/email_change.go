@@ -26,7 +26,7 @@ func (as *Accounts) AskVerification(ctx context.Context, sub fabric.Subscriber, 
 }
 
 // countMail counts an email that a signed-in subscriber requests. Unlike [Letters.AskIn], it returns
-// an error if too many were requested for the address, because the subscriber must not wait for an
+// an error if too many emails were requested for the address, because the subscriber must not wait for an
 // email that is not sent.
 func (as *Accounts) countMail(ctx context.Context, projectID, email, network string) error {
 	if err := as.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {

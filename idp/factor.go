@@ -86,7 +86,7 @@ func (ls *Logins) Pending(proof *Proof) bool {
 }
 
 // Finish completes a login whose second factor was just presented. It creates a new login, or
-// raises the login that the proof names. If the proof is too old, or the subscriber was disabled,
+// raises the login that the proof names. If the proof is too old, or the subscriber was disabled or
 // deleted or got another password in the meantime, it returns problem.Unauthenticated.
 func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr []string,
 	from Visitor) (Login, error) {
@@ -232,7 +232,7 @@ func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID st
 	return nil
 }
 
-// enter creates a login after all required factors were verified.
+// enter creates a login after all required factors have been verified.
 func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string,
 	from Visitor) (Login, error) {
 	s, err := ls.create(ctx, sub, began, amr, from)
@@ -247,11 +247,11 @@ func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.T
 }
 
 // together returns the AMR of a login with two factors: the methods of both factors, and mfa.
-func together(before, beside []string) []string {
-	all := slices.Clone(before)
-	for _, way := range append(slices.Clone(beside), "mfa") {
-		if !slices.Contains(all, way) {
-			all = append(all, way)
+func together(first, second []string) []string {
+	all := slices.Clone(first)
+	for _, method := range append(slices.Clone(second), "mfa") {
+		if !slices.Contains(all, method) {
+			all = append(all, method)
 		}
 	}
 	return all

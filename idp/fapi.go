@@ -101,7 +101,7 @@ func (as *Assertions) checkProfile(c Client, alg string, to assertionAudience) e
 }
 
 // keep extends the life of a refresh token that is not rotated, and stores the uses of the request.
-// The token must be the current one.
+// The token must be the current token of the grant.
 func (gs *Grants) keep(ctx context.Context, g Grant, r Refreshing) error {
 	g.IdleUntil = gs.Now().Add(gs.Lifetimes().RefreshIdle)
 	if !sameHash(hashSecret(r.Token), g.RefreshHash) {

@@ -13,10 +13,10 @@ import (
 // maxFrames is the maximum number of apps that a logout page signs out in the browser.
 const maxFrames = 20
 
-// FrontchannelLogouts returns URLs for a browser to load. They sign the browser out of the apps
-// that used the logins (OpenID Connect Front-Channel Logout 1.0, section 3). Each URL contains iss
-// and sid. Apps without a front-channel logout URI have no URL. There are at most maxFrames URLs,
-// for the newest logins.
+// FrontchannelLogouts returns the URLs that a browser loads to be signed out of the apps that used
+// the logins (OpenID Connect Front-Channel Logout 1.0, section 3). Each URL contains iss and sid.
+// Apps without a front-channel logout URI have no URL. If there are more than maxFrames URLs, only
+// those of the newest logins are returned.
 func (ts *Tokens) FrontchannelLogouts(ctx context.Context, sids ...string) (urls []string, err error) {
 	if len(sids) == 0 {
 		return nil, nil

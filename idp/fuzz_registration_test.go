@@ -52,7 +52,7 @@ func FuzzMetadata(f *testing.F) {
 				RegisteredBy: RegisteredOpenly,
 				Scopes:       slices.Clone(loginScopes),
 			}
-			if m.describe(&c) != nil || c.check() != nil {
+			if m.applyTo(&c) != nil || c.check() != nil {
 				return
 			}
 

@@ -89,7 +89,7 @@ func FuzzKeySet(f *testing.F) {
 	})
 }
 
-// FuzzRequestObject reads the claims of a request object with any content that a client could sign.
+// FuzzRequestObject reads the claims of request objects, with any content that a client could sign.
 func FuzzRequestObject(f *testing.F) {
 	for _, raw := range []string{
 		`{"iss":"c","aud":["i"],"exp":4102444800,"nbf":1,"scope":"openid","max_age":1,"claims":{"userinfo":null}}`,
@@ -166,7 +166,7 @@ func FuzzClaims(f *testing.F) {
 				return
 			}
 			if n := len(req.Claims.Userinfo) + len(req.Claims.IDToken); n > 2*len(claimScopes) {
-				t.Errorf("%d claims are requested by %q, want at most %d", n, raw, 2*len(claimScopes))
+				t.Errorf("%q requests %d claims, want at most %d", raw, n, 2*len(claimScopes))
 			}
 		})
 	})

@@ -31,7 +31,7 @@ type Grant struct {
 	Seed                                  string    // sealed; yields the current token together with the previous one
 	Rotated                               time.Time // when the current token was created; zero for the first token
 	Created                               time.Time
-	IdleUntil, Expires                    time.Time // expiry of the refresh token if it is unused, and in any case
+	IdleUntil, Expires                    time.Time // expiry of an unused refresh token, and of any refresh token
 	Revoked                               time.Time
 }
 
@@ -88,14 +88,14 @@ func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err erro
 		Expires:      now.Add(lifetimes.RefreshAbsolute),
 	}
 
-	if c.mayKeepGoing(g.Scope) {
+	if c.includesRefresh(g.Scope) {
 		refresh, g.RefreshHash = newRefreshToken(id)
 	}
 	return g, refresh, nil
 }
 
-// mayKeepGoing reports whether a grant with these scopes includes a refresh token.
-func (c Client) mayKeepGoing(scopes []string) bool {
+// includesRefresh reports whether a grant with these scopes includes a refresh token.
+func (c Client) includesRefresh(scopes []string) bool {
 	return c.May(GrantRefresh) && (c.AccessToken == FabricToken || slices.Contains(c.only(scopes), "offline_access"))
 }
 
@@ -155,8 +155,8 @@ func (gs *Grants) Revoke(ctx context.Context, id string) error {
 // RevokeToken revokes a token that the client presents (RFC 7009). If it is a refresh token, the
 // grant ends. If it is an access token, only the token is revoked. A refresh token that was used
 // before, or that is forged, also ends the grant that it names, as at the token endpoint. Otherwise
-// a thief who used the token first would keep access. RevokeToken ignores another client's token,
-// or an invalid one, without an error.
+// a thief who used the token first would keep access. RevokeToken ignores tokens of other
+// clients and invalid tokens, and returns no error.
 func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error {
 	if id, ok := grantOf(token); ok {
 		g, err := gs.store.FindGrant(ctx, id.String())

@@ -2,12 +2,11 @@
 // grants and tokens.
 //
 // It implements the rules of OpenID Connect and OAuth 2, and does not use HTTP or SQL. Package
-// idp/oidc implements the protocol, and package store the storage. Anything that must happen only
+// idp/oidc speaks the protocol, and package store stores the rows. Anything that must happen only
 // once, such as redeeming a code or rotating a refresh token, depends on a row in the database. The
 // session store holds only short-lived data, and copies of rows.
 //
-// A [Provider] consists of the parts below. Parts that store rows declare small interfaces for their
-// storage:
+// A [Provider] consists of these parts, which declare small interfaces for the rows that they store:
 //
 //   - [Clients] manages the registered apps, [Registrations] lets apps register themselves, and
 //     [Assertions] verifies clients that authenticate with a key or a certificate.
@@ -48,7 +47,7 @@ type Stores struct {
 	Consents ConsentStore
 	Letters  LetterStore
 	Uses     UseStore
-	Used     *spent.Log // stores uses that belong to no change, if this is the only node; nil otherwise
+	Used     *spent.Log // stores uses that are not part of another change; nil unless this is the only node
 
 	Registrations RegistrationStore
 	Upstreams     UpstreamStore
@@ -74,8 +73,8 @@ type Config struct {
 	// ClientCAs are the authorities whose certificates clients with AuthTLS may use. nil means none.
 	ClientCAs *x509.CertPool
 
-	// CheckURL returns an error that names param if selvage may not send requests to url. nil
-	// accepts every URL.
+	// CheckURL returns an error that names param if selvage may not send requests to url. If CheckURL
+	// is nil, every URL is allowed.
 	CheckURL func(param, url string) error
 	// Fetch returns a document of at most limit bytes from a URL in a client's registration. Its
 	// errors are shown to the client. If Fetch is nil, nothing is fetched.

@@ -21,9 +21,9 @@ var (
 // ImportedSecret returns the SecretHash for a client's secret that another system has created.
 func ImportedSecret(secret string) string { return hashSecret(secret) }
 
-// Import registers a client with its ID and the hash of its secret, so that the app does not have
-// to change. Empty settings get the defaults for its Type. If dry is set, Import only checks the
-// settings. If a client in any project has this ID, Import returns problem.Conflict.
+// Import registers a client with its id and the hash of its secret, so that the app does not have
+// to change. Empty settings get the defaults for the client's Type. If dry is set, Import only checks the
+// settings. If a client in any project already has this id, Import returns problem.Conflict.
 func (cs *Clients) Import(ctx context.Context, c Client, dry bool) (Client, error) {
 	c.fill()
 	errs := []error{cs.checkSettings(ctx, &c)}
@@ -52,7 +52,7 @@ func (cs *Clients) Import(ctx context.Context, c Client, dry bool) (Client, erro
 }
 
 // Import creates an upstream provider with the fields of u, except its secret. If dry is set, it
-// only checks them. If the project has a provider with the same name, Import returns
+// only checks the fields. If the project has a provider with the same name, Import returns
 // problem.Conflict.
 func (us *Upstreams) Import(ctx context.Context, u Upstream, dry bool) error {
 	in := UpstreamInput{

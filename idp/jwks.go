@@ -25,13 +25,13 @@ var assertionAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose
 // the name EdDSA.
 const ed25519Name jose.SignatureAlgorithm = "Ed25519"
 
-// An edwards is a key that verifies signatures whose algorithm is named Ed25519.
-type edwards ed25519.PublicKey
+// An ed25519Key is a key that verifies signatures whose algorithm is named Ed25519.
+type ed25519Key ed25519.PublicKey
 
-var _ jose.OpaqueVerifier = edwards(nil)
+var _ jose.OpaqueVerifier = ed25519Key(nil)
 
 // VerifyPayload returns an error unless k verifies the signature.
-func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgorithm) error {
+func (k ed25519Key) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgorithm) error {
 	if alg != ed25519Name || len(k) != ed25519.PublicKeySize {
 		return jose.ErrCryptoFailure
 	}
@@ -44,7 +44,7 @@ func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgo
 // verificationKey returns the key in the form that go-jose needs to verify signatures with alg.
 func verificationKey(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
 	if key, ok := k.Key.(ed25519.PublicKey); ok && alg == ed25519Name {
-		return edwards(key)
+		return ed25519Key(key)
 	}
 	return k.Key
 }
@@ -115,7 +115,7 @@ func filterKeys(set []jose.JSONWebKey, wanted keyFilter) (kept []jose.JSONWebKey
 }
 
 // matchHeader returns a filter for the keys that match a JWT header with this kid and alg. If kid is
-// "", keys with any ID match.
+// "", keys with any id match.
 func matchHeader(kid string, alg jose.SignatureAlgorithm) keyFilter {
 	return func(k jose.JSONWebKey) bool {
 		if kid != "" && k.KeyID != kid {
@@ -206,8 +206,8 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	return set, nil
 }
 
-// checkFetched reports a URL from which a document cannot be fetched securely. Over plain HTTP,
-// anyone on the network path could change the response.
+// checkFetched reports a URL if a document cannot be fetched from it securely. Over plain HTTP, anyone
+// on the network path could change the response.
 func checkFetched(found *problems, param, uri string) {
 	u, err := url.Parse(uri)
 	isValid := err == nil && len(uri) <= maxURI && u.Host != ""

@@ -114,12 +114,12 @@ type Visitor struct {
 // known.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
-// LogIn checks an email address and password against a project's subscribers, and makes a login.
+// LogIn checks an email address and password against a project's subscribers, and creates a login.
 //
-// It counts the attempt before it checks the password. It undoes the count if the password is
-// accepted, even if a second factor is still missing, or if the password could not be checked.
-// After too many wrong passwords it returns problem.RateLimited, whether or not the address is
-// known. If the subscriber has a second factor, LogIn returns [Unfinished].
+// It counts the attempt before it checks the password. It undoes the count if the password could not
+// be checked, or is accepted, even if a second factor is still missing. After too many wrong
+// passwords it returns problem.RateLimited, whether or not the address is known. If the subscriber
+// has a second factor, LogIn returns [Unfinished].
 func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
 	// Revocations after this moment must also end the new login, even while the password is being
 	// checked.
@@ -176,15 +176,15 @@ func (ls *Logins) decide(ctx context.Context, projectID, email, password string,
 	return s, nil
 }
 
-// refusalOf returns the reason to refuse a login, or "" to accept it. password reports whether the
-// password is correct.
-func refusalOf(sub fabric.Subscriber, password bool) string {
+// refusalOf returns the reason to refuse a login, or "" to accept it. ok says whether the password is
+// correct.
+func refusalOf(sub fabric.Subscriber, ok bool) string {
 	switch {
 	case sub.ID == "":
 		return refusedUnknown
-	case !password && sub.PasswordHash == "":
+	case !ok && sub.PasswordHash == "":
 		return refusedNoPassword
-	case !password:
+	case !ok:
 		return refusedPassword
 	case sub.Disabled:
 		return refusedDisabled
@@ -232,8 +232,8 @@ func truncate(s string, n int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// End ends logins in one transaction, with their cookies, grants and tokens. All services on this
-// node reject these immediately. Services on other nodes reject them within a second.
+// End ends logins in one transaction, together with their cookies, grants and tokens. All services on
+// this node reject these immediately. Services on other nodes reject them within a second.
 func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	if len(sids) == 0 {
 		return nil
@@ -248,7 +248,7 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 		return fmt.Errorf("ending session: %w", err)
 	}
 
-	// The copy in the session store only tells other nodes sooner. The revocation was written with
+	// The copy in the session store only informs other nodes sooner. The revocation was written with
 	// the row, and is effective without the copy.
 	errs := []error{ls.Revocations.Sync(ctx)}
 	for _, sid := range sids {

@@ -32,8 +32,8 @@ func (ls *Logins) cache(ctx context.Context, s Login,
 	return nil
 }
 
-// Find returns a login that has not ended. It uses a copy in memory that is at most 300 ms old,
-// then the session store, then the database. If the login has ended or is unknown, Find returns
+// Find returns a login that has not ended. It looks in memory for a copy that is at most 300 ms old,
+// then in the session store, then in the database. If the login has ended or is unknown, Find returns
 // problem.Unauthenticated.
 func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	s, err := ls.recent.Load(sid, func() (Login, error) { return ls.read(ctx, sid) })
@@ -50,7 +50,8 @@ func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	return s, err
 }
 
-// Live returns an error unless a login is live. Other services use it to check the sid of a token.
+// Live returns an error if a login has ended or is unknown. Other services use it to check the sid
+// of a token.
 func (ls *Logins) Live(ctx context.Context, sid string) error {
 	_, err := ls.Find(ctx, sid)
 	return err
@@ -71,7 +72,7 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 		return Login{}, fmt.Errorf("reading session: %w", err)
 	}
 
-	_ = ls.cache(ctx, s, ls.Sessions.Add) // the next reader then need not read the row
+	_ = ls.cache(ctx, s, ls.Sessions.Add) // so that the next caller need not read the row
 	return s, nil
 }
 

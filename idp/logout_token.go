@@ -35,8 +35,8 @@ type logoutClaims struct {
 }
 
 // LogoutToken returns a signed token that informs a client of the end of a subscriber's login. Each
-// token has its own ID, even if a logout is sent again. Clients that remember IDs therefore do not
-// mistake it for a replay.
+// token has its own id, even if a logout is sent again. Clients that remember ids therefore do not
+// mistake the second token for a replay.
 func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid string) (string, error) {
 	c, err := ts.clients.Find(ctx, clientID)
 	if err != nil {

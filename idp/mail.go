@@ -18,8 +18,8 @@ import (
 type LetterStore interface {
 	// QueueLetter writes a letter to send.
 	QueueLetter(ctx context.Context, l mail.Letter) error
-	// ForgetLetters deletes letters that were sent before sentBefore or failed for good before
-	// deadBefore, and links that expired before expiredBefore.
+	// ForgetLetters deletes letters that were sent before the time sentBefore or failed for good
+	// before the time deadBefore, and links that expired before the time expiredBefore.
 	ForgetLetters(ctx context.Context, sentBefore, deadBefore, expiredBefore time.Time) error
 	// CreateLink writes a link. If the subscriber has been disabled, or no longer has the address
 	// to which the link is bound, it returns problem.NotFound. If the link is Alone, CreateLink
@@ -41,8 +41,8 @@ type Letters struct {
 //
 // AskIn takes the same steps and the same time for every address, because the account is looked up
 // only when the letter is written. If the address is invalid, or too many emails were requested for
-// it, AskIn drops the letter silently. If too many were requested from a network, it returns an
-// error.
+// it, AskIn drops the letter silently. If too many emails were requested from a network, AskIn returns
+// an error.
 func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, projectID, email,
 	requestID, network string) error {
 	if err := ls.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
@@ -199,7 +199,7 @@ func (ls *Letters) addLifetimes(facts map[string]string) map[string]string {
 	return extended
 }
 
-// These constants are how long finished letters are kept. Sent letters are kept as a record, and
+// These constants say how long finished letters are kept. Sent letters are kept as a record, and
 // failed letters so that an operator can send them again.
 const (
 	keepSent = 7 * 24 * time.Hour

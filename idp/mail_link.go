@@ -66,8 +66,8 @@ func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string
 }
 
 // FindLink returns the valid link with this token and purpose. It does not use the link up, because
-// programs that scan email also follow links. If the subscriber of the link cannot be read, it returns
-// the link together with the error, for the branding of the page.
+// programs that scan email also follow links. If the subscriber of the link cannot be read, FindLink
+// returns the link together with the error, so that the error page can show the project's branding.
 func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
 	if len(token) != tokenLength {
 		return Link{}, problem.NoSuch("link")
@@ -122,7 +122,8 @@ func (as *Accounts) linkOwner(ctx context.Context, l Link) (fabric.Subscriber, e
 	return sub, nil
 }
 
-// used converts the error for a link that was used concurrently into the error for an unknown link.
+// used converts the error for a link that another request has just used into the error for an unknown
+// link.
 func used(err error) error {
 	if errors.Is(err, problem.Conflict) && problem.First(err).Code == "link_over" {
 		return problem.NoSuch("link")
@@ -131,8 +132,8 @@ func used(err error) error {
 }
 
 // useLink applies a link's change to the subscriber and invalidates the link, in one transaction.
-// It also marks the address as verified if the link was received there. The link of a disabled
-// subscriber is invalid. If the change is invalid, the link remains valid.
+// It also marks the address as verified if the link was sent to it. The link of a disabled subscriber
+// is invalid. If the change is invalid, the link remains valid.
 func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done string,
 	change func(Link) fabric.SubscriberInput) (Link, error) {
 	l, err := as.letters.FindLink(ctx, purpose, token)

@@ -32,8 +32,8 @@ const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
 // request short enough for a browser to start a login again from it.
 const maxSealedRequest = 1 << 10
 
-// A pushedRequest is a pushed authorization request. It has the parameters that remained after the
-// checks in Push.
+// A pushedRequest is a pushed authorization request that Push has checked. It has only the parameters
+// in requestParams.
 type pushedRequest struct {
 	ID       string     `json:"id"`
 	Expires  time.Time  `json:"exp"`

@@ -213,7 +213,7 @@ func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Gra
 	switch {
 	case g.ClientID != c.ID || g.RefreshHash == "":
 		return g, invalidGrant("the refresh token is not valid")
-	case !c.mayKeepGoing(g.Scope):
+	case !c.includesRefresh(g.Scope):
 		return g, invalidGrant("the client may no longer refresh tokens")
 	case !g.Revoked.IsZero():
 		return g, invalidGrant("the grant was revoked")
@@ -228,8 +228,8 @@ func (c Client) only(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
 }
 
-// narrowed returns the scope that a refresh requests. It must be within granted (RFC 6749, section
-// 6).
+// narrowed returns the scopes that a refresh requests. They must be among the granted scopes (RFC 6749,
+// section 6).
 func narrowed(granted []string, raw string) ([]string, error) {
 	asked := strings.Fields(raw)
 	if len(asked) == 0 {

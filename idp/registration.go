@@ -14,7 +14,7 @@ import (
 // A Pending is an account that a person has requested. It is stored in the authorization request,
 // and therefore belongs to the browser in which the password was typed. If the link in the email is
 // opened in another browser, a new password must be chosen. Otherwise, a stranger could request an
-// account with somebody else's address, and would know its password.
+// account with somebody else's address, and would know the account's password.
 type Pending struct {
 	Email     string `json:"email"`
 	Password  string `json:"password"` // hash of the password, sealed
@@ -75,8 +75,8 @@ func (a AuthRequest) Waits(l Link) bool {
 
 // CompleteRegistration creates the account for which a Registration link was sent. The email
 // address counts as verified. If req contains the pending account that the link confirms, the
-// account gets the password of the pending account, and otherwise password. If the account already
-// exists, CompleteRegistration returns problem.Conflict.
+// account gets the password of the pending account. Otherwise, it gets the given password. If the
+// account already exists, CompleteRegistration returns problem.Conflict.
 func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest,
 	password string) (Link, fabric.Subscriber, error) {
 	l, err := as.letters.FindLink(ctx, mail.Registration, token)

@@ -9,7 +9,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// These constants control how key sets fetched from clients' URLs are cached.
+// These constants control how the key sets at clients' URLs are cached.
 const (
 	keysFresh = 5 * time.Minute // how long a set is used; a key that the client removed remains valid until then
 	keysStale = time.Hour       // how long a set is used if it cannot be fetched again
@@ -61,7 +61,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, wanted keyFilt
 
 	// One caller at a time fetches the set. The others use the old set if it contains the key.
 	if !s.reading.TryLock() {
-		if found := s.since(as.Now(), keysStale, wanted); len(found) > 0 {
+		if found := s.youngerThan(as.Now(), keysStale, wanted); len(found) > 0 {
 			return found, nil // this is better than waiting for a server that may not respond
 		}
 		s.reading.Lock()
@@ -75,7 +75,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, wanted keyFilt
 	if now.Sub(s.tried) >= keysRetry {
 		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // other callers need the result as well
 		s.store(set, err, now)
-		s.tried = as.Now() // callers that waited then do not fetch again
+		s.tried = as.Now() // after the fetch, so that callers that waited do not fetch again
 	}
 
 	if s.read.IsZero() || s.err != nil && now.Sub(s.read) >= keysStale {
@@ -86,11 +86,11 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, wanted keyFilt
 
 // fresh returns the wanted keys, if the set was fetched recently.
 func (s *remoteSet) fresh(now time.Time, wanted keyFilter) []jose.JSONWebKey {
-	return s.since(now, keysFresh, wanted)
+	return s.youngerThan(now, keysFresh, wanted)
 }
 
-// since returns the wanted keys, if the set is younger than age.
-func (s *remoteSet) since(now time.Time, age time.Duration, wanted keyFilter) []jose.JSONWebKey {
+// youngerThan returns the wanted keys, if the set is younger than age.
+func (s *remoteSet) youngerThan(now time.Time, age time.Duration, wanted keyFilter) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.read) >= age {

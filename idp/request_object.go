@@ -17,8 +17,8 @@ import (
 )
 
 // The parameters of an authorization request may be the claims of a JWT that its client has signed
-// (RFC 9101). The parameter request contains the JWT, or request_uri is its URL. All other
-// parameters except client_id are then ignored.
+// (RFC 9101). The parameter request contains the JWT, or the parameter request_uri contains its URL.
+// All other parameters except client_id are then ignored.
 
 // maxObject is the maximum size of a request object.
 const maxObject = 16 << 10
@@ -239,9 +239,9 @@ func (rs *Requests) Unresolved(c Client, v url.Values) AuthRequest {
 	return req
 }
 
-// withUnverified returns the parameters v with the state and response_mode in its request object,
-// unless v itself contains them. The client then receives the error in the mode that it expects. The
-// object need not be verified.
+// withUnverified adds the state and response_mode in the request object to the parameters v, unless v
+// itself contains them. The client then receives the error in the mode that it expects. The object
+// need not be verified.
 func withUnverified(v url.Values) url.Values {
 	parts := strings.Split(v.Get("request"), ".")
 	if len(parts) != 3 {

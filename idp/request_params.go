@@ -57,7 +57,7 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		PushedUntil: src.until,
 	}
 
-	// Parse the mode first, because all later errors are sent in it.
+	// Parse the mode first, because all later errors are sent in this mode.
 	err := req.parseResponseMode(v)
 	if err != nil {
 		return req, err

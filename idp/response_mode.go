@@ -36,22 +36,22 @@ func ResponseModes() (all []string) {
 // parseResponseMode sets the mode in which the response, or an error, is sent. If the requested
 // mode is invalid, it returns an error and sets the default mode of the response_type.
 func (a *AuthRequest) parseResponseMode(v url.Values) error {
-	own, asked := Query, v.Get("response_mode")
+	usual, asked := Query, v.Get("response_mode")
 	kinds := strings.Fields(v.Get("response_type"))
 	if slices.Contains(kinds, "id_token") || slices.Contains(kinds, "token") {
-		own = Fragment
+		usual = Fragment
 	}
-	a.Mode = own
+	a.Mode = usual
 
 	mode := ResponseMode(asked)
 	if asked == signedMode {
-		mode, a.Signed = own, true
+		mode, a.Signed = usual, true
 	} else if plain, signed := strings.CutSuffix(asked, "."+signedMode); signed {
 		mode, a.Signed = ResponseMode(plain), true
 	}
 	switch {
-	case asked == "" || mode == own || mode == Fragment:
-		a.Mode = cmp.Or(mode, own)
+	case asked == "" || mode == usual || mode == Fragment:
+		a.Mode = cmp.Or(mode, usual)
 		return nil
 	case mode == Query:
 		// Servers see a query and log it (Multiple Response Types, section 3).

@@ -22,17 +22,17 @@ const (
 	ResponseToken   = "token"
 )
 
-// responseTypes are the supported response types: the code flow, the implicit flow and the hybrid
-// flow (OpenID Connect Core, section 3). A client without response types may use only the first.
-// Every other response type must be registered, because tokens in an authorization response can
-// leak and be injected (RFC 9700, section 2.1.2).
+// responseTypes are the supported response types of the code flow, the implicit flow and the hybrid flow
+// (OpenID Connect Core, section 3). A client without response types may use only the first one. Every
+// other response type must be registered, because tokens in an authorization response can leak and be
+// injected (RFC 9700, section 2.1.2).
 var responseTypes = []string{"code", "id_token", "id_token token", "code id_token", "code token",
 	"code id_token token"}
 
 // ResponseTypes returns the supported response types.
 func ResponseTypes() []string { return slices.Clone(responseTypes) }
 
-// canonicalResponseType returns a response type with its parts in the order of responseTypes.
+// canonicalResponseType returns a response type with its parts in the same order as in responseTypes.
 func canonicalResponseType(raw string) string {
 	parts := strings.Fields(raw)
 	order := []string{ResponseCode, ResponseIDToken, ResponseToken}
@@ -40,8 +40,8 @@ func canonicalResponseType(raw string) string {
 	return strings.Join(parts, " ")
 }
 
-// Returns reports whether the response to the request contains a code, an ID token or an access
-// token.
+// Returns reports whether the response to the request contains the given part: ResponseCode,
+// ResponseIDToken or ResponseToken.
 func (a AuthRequest) Returns(part string) bool {
 	if a.ResponseType == "" {
 		return part == ResponseCode
@@ -57,7 +57,7 @@ func (c Client) Answers(responseType string) bool {
 	return slices.Contains(c.ResponseTypes, responseType) || len(c.ResponseTypes) == 0 && responseType == ResponseCode
 }
 
-// isImplicit reports whether the client is registered for a response with tokens.
+// isImplicit reports whether the client is registered for a response type with tokens.
 func (c Client) isImplicit() bool {
 	return slices.ContainsFunc(c.ResponseTypes, func(t string) bool { return t != ResponseCode })
 }
@@ -97,8 +97,8 @@ func (a *AuthRequest) checkImplicit(c Client) error {
 	return nil
 }
 
-// claimScopesIn returns openid and the scopes of claims. Tokens in an authorization response have
-// no other scopes.
+// claimScopesIn returns those of the given scopes that are openid or request claims. Tokens in an
+// authorization response have no other scopes.
 func claimScopesIn(scope []string) []string {
 	return slices.DeleteFunc(slices.Clone(scope), func(s string) bool { return s != "openid" && len(ClaimsOf(s)) == 0 })
 }
@@ -121,7 +121,7 @@ func (gs *Grants) IssueDirect(ctx context.Context, c Client, a AuthRequest, s Lo
 		return TokenSet{}, err
 	}
 
-	rights := c.needed(a)
+	rights := c.rightsToConsent(a)
 	a.Scope = claimScopesIn(a.Scope)
 	g, _, err := gs.create(c, codeOf(a, s))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // version. Earlier versions of selvage sealed JSON, which begins with a brace.
 const sealedVersion = 1
 
-// usualSize is more than most encoded codes and requests need.
+// usualSize is a size in bytes that is sufficient for most encoded codes and requests.
 const usualSize = 512
 
 var errSealed = errors.New("reading sealed content: unknown format")

@@ -42,7 +42,7 @@ type binaryForm interface {
 	encoding.BinaryUnmarshaler
 }
 
-// checkSealed shows that encoding and decoding keep a value. Extended data and other versions are
+// checkSealed checks that encoding and decoding keep a value. Extended data and other versions are
 // rejected. The JSON of earlier versions is still accepted.
 func checkSealed(t *testing.T, value binaryForm, empty func() binaryForm) {
 	t.Helper()

@@ -17,9 +17,9 @@ import (
 // Subjects maps subscribers and logins to the names that clients use for them.
 type Subjects struct{ *core }
 
-// SubjectFor returns the sub that a client uses for a subscriber. It is the subscriber's ID. For
-// pairwise subjects, it is a name that only the clients of a sector share (OpenID Connect Core,
-// section 8.1). Every sub sent to a client comes from this method.
+// SubjectFor returns the sub that a client uses for a subscriber. This is the subscriber's id or, for
+// pairwise subjects, a name that only the clients of a sector share (OpenID Connect Core, section 8.1).
+// Every sub sent to a client comes from this method.
 func (ss *Subjects) SubjectFor(c Client, subscriberID string) string {
 	if c.SubjectType != Pairwise {
 		return subscriberID
@@ -45,9 +45,9 @@ func (ss *Subjects) SubscriberOf(c Client, sub string) string {
 	return id.String()
 }
 
-// SessionFor returns the sid that a client uses for a login. It is the login's ID. For pairwise
-// subjects, it is a name that only the clients of a sector share, because a common sid would reveal
-// that two subjects are the same person. Every sid sent to a client comes from this method.
+// SessionFor returns the sid that a client uses for a login. This is the login's id or, for pairwise
+// subjects, a name that only the clients of a sector share. Otherwise, a common sid would reveal that two
+// subjects are the same person. Every sid sent to a client comes from this method.
 func (ss *Subjects) SessionFor(c Client, sid string) string {
 	id, err := uuid.Parse(sid)
 	if c.SubjectType != Pairwise || err != nil {
@@ -106,7 +106,7 @@ func hostOf(uri string) string {
 
 const sectorParam = "sector_identifier_uri"
 
-// maxSector is the maximum size of a sector document.
+// maxSector is the maximum size of a sector document in bytes.
 const maxSector = 64 << 10
 
 // checkSubjects applies the rules for pairwise subjects (OpenID Connect Core, section 8.1), except

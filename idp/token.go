@@ -89,7 +89,7 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 
 // ClientCredentials returns an access token for a service itself. rawScope is the requested scope;
 // "" means all fabric scopes for which the service is registered. resources is empty or names the
-// audience (RFC 8707). binding is what the client proved to have; it may be "".
+// audience (RFC 8707). binding is what the client proved that it has; it may be "".
 func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string,
 	resources []string, binding string) (TokenSet, error) {
 	if err := c.checkBinding(binding); err != nil {
@@ -125,7 +125,7 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 	}, nil
 }
 
-// access sets the id and times of t, and returns it as a sealed or signed access token.
+// access sets the id, issuer and times of t, and returns t as a sealed or signed access token.
 func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime time.Time, amr []string) (string, error) {
 	t.ID, t.Issuer, t.IssuedAt = uuid.NewString(), ts.Issuer, ts.Now()
 

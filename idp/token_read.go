@@ -130,7 +130,7 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 	if isService {
 		t.Kind, t.SubscriberID = fabric.Service, ""
 	}
-	if _, ok := pairwiseSubject(c.Subject); ok && !isService { // an imported client's ID may look like one
+	if _, ok := pairwiseSubject(c.Subject); ok && !isService { // an imported client's ID may look pairwise
 		client, err := ts.Client(ctx, t)
 		if err != nil {
 			return fabric.Token{}, err

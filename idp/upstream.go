@@ -180,7 +180,8 @@ func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
 	return found.err()
 }
 
-// checkIssuer returns an error if an issuer cannot be discovered securely.
+// checkIssuer returns an error unless the provider's configuration can be fetched securely from the
+// issuer, and each issuer has its own callback.
 func (us *Upstreams) checkIssuer(issuer string) error {
 	var found problems
 	checkFetched(&found, "issuer", issuer)
@@ -193,7 +194,7 @@ func (us *Upstreams) checkIssuer(issuer string) error {
 		found.add("issuer", "the path of %q must have no empty segments and no dots", issuer)
 	}
 	if issuer == us.Issuer {
-		found.add("issuer", "it is this server")
+		found.add("issuer", "the issuer must be another server")
 	}
 	if len(found) == 0 {
 		return us.CheckURL("issuer", issuer)
@@ -325,8 +326,8 @@ func (us *Upstreams) Delete(ctx context.Context, projectID, id string) error {
 	return us.store.DeleteUpstream(ctx, projectID, id)
 }
 
-// maxOffered limits the upstream providers on the sign-in page. Only a project's oldest maxOffered
-// providers can be there, and only if they are enabled.
+// maxOffered limits the upstream providers on the sign-in page: only a project's oldest maxOffered
+// providers can appear on it, if they are enabled.
 const maxOffered = 20
 
 // Offered returns the upstream providers for the sign-in page: the enabled ones among the project's

@@ -98,7 +98,7 @@ type Identity struct {
 	LastName   string `json:"last_name,omitempty"`
 
 	Fresh    bool      `json:"-"` // whether the person signed in to the provider during the attempt
-	SignedIn time.Time `json:"-"` // time of the sign-in to the provider; zero if it does not report it
+	SignedIn time.Time `json:"-"` // time of the sign-in to the provider; zero if not reported
 }
 
 // IdentityOf returns the identity in the claims of an upstream provider.
@@ -218,7 +218,7 @@ func (us *Upstreams) logInUnlinked(ctx context.Context, u Upstream, id Identity,
 	return us.register(ctx, u, id, from)
 }
 
-// register creates a subscriber for an identity, and its first login. It continues if the browser
+// register creates a subscriber for an identity, and the subscriber's first login. It continues if the browser
 // disconnects, and deletes the subscriber if the link cannot be stored. Otherwise, a subscriber without
 // a link could remain, and nobody could sign in as this subscriber.
 func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {

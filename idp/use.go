@@ -25,7 +25,7 @@ type UseStore interface {
 	WasUsed(ctx context.Context, hash string) (bool, error)
 }
 
-// Uses holds the uses of a request that are not stored yet. If the request changes anything, all of
+// Uses collects the uses in a request until they are stored. If the request changes anything, all of
 // them are stored in the same transaction. Otherwise, [Uses.Store] stores them. A nil *Uses is
 // empty.
 type Uses struct {

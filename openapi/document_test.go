@@ -48,7 +48,7 @@ func check(t *testing.T, c openapi.Config) *openapitest.Document {
 				t.Errorf("%s %s has no operationId", method, path)
 			}
 			if other, ok := ids[op.OperationID]; ok {
-				t.Errorf("%s %s has the operationId %s of %s", method, path, op.OperationID, other)
+				t.Errorf("%s %s has the operationId %s, which %s also has", method, path, op.OperationID, other)
 			}
 			ids[op.OperationID] = method + " " + path
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// exampleIDs maps the names of members to example IDs and addresses.
+// exampleIDs maps the names of members that contain an ID or an address to examples.
 var exampleIDs = map[string]string{
 	"id":          "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
 	"project_id":  "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10",

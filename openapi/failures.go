@@ -9,11 +9,11 @@ import (
 
 // traits are the properties of an operation that determine which failures it may have.
 type traits struct {
-	guarded bool     // needs credentials
-	body    bool     // takes a body
-	fills   bool     // has parameters in the path
-	asks    bool     // has parameters in the query
-	extra   []string // statuses that the operation itself lists
+	guarded        bool // whether the operation needs credentials
+	body           bool // whether it takes a body
+	hasPathParams  bool
+	hasQueryParams bool
+	extra          []string // statuses that the operation itself lists
 }
 
 // A failure is an error response that many operations share.
@@ -57,13 +57,13 @@ func (t traits) statuses(errors string) []string {
 	switch errors {
 	case "fabric", "relay":
 		add(t.guarded, "401", "429")
-		add(t.fills, "404")
-		add(t.asks, "422")
+		add(t.hasPathParams, "404")
+		add(t.hasQueryParams, "422")
 		add(t.body, "400", "413", "415", "422")
 		add(true, "500", "503")
 	case "laml":
 		add(t.guarded, "401")
-		add(t.asks || t.body, "400")
+		add(t.hasQueryParams || t.body, "400")
 		add(true, "404", "429", "500", "503")
 	case "oauth":
 		add(t.body || t.guarded, "429", "500", "503")

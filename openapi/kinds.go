@@ -70,8 +70,8 @@ func (b *builder) addKinds(all *kinds.Catalog) error {
 	return nil
 }
 
-// described returns a member with its schema: a string or, if typ is "", a constant whose value is
-// about.
+// described returns a member with its schema. about is its description. If typ is "", the member is a
+// constant, and about is its value.
 func described(name, typ, format, about string) *yaml.Node {
 	if typ == "" {
 		return mapping(name, mapping("const", about))

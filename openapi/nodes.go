@@ -22,7 +22,7 @@ func parse(text []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("it is no mapping")
+		return nil, fmt.Errorf("the document is not a mapping")
 	}
 	return plain(doc.Content[0]), nil
 }
@@ -44,7 +44,8 @@ func plain(n *yaml.Node) *yaml.Node {
 	return copied
 }
 
-// unstyled removes the style of a node, so that JSON is written in block style.
+// unstyled removes the styles of n and its children, so that a node read from JSON is written in block
+// style. It returns n.
 func unstyled(n *yaml.Node) *yaml.Node {
 	n.Style = 0
 	for _, child := range n.Content {
@@ -63,8 +64,8 @@ func get(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// take removes the member named key from a mapping. It returns its value, or nil if it does not
-// exist.
+// take removes the member named key from a mapping and returns its value. It returns nil if there is no
+// such member.
 func take(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -105,7 +106,7 @@ func eachMember(m *yaml.Node, f func(key string, v *yaml.Node)) {
 	}
 }
 
-// words returns the scalars of a sequence.
+// words returns the values of a sequence of scalars.
 func words(n *yaml.Node) (all []string) {
 	if n != nil {
 		for _, item := range n.Content {
@@ -137,7 +138,7 @@ func texts(all ...string) *yaml.Node {
 	return l
 }
 
-// mapping returns a mapping of alternating keys and values.
+// mapping returns a mapping. pairs contains its keys and values, which alternate.
 func mapping(pairs ...any) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -7,7 +7,7 @@
 //
 //	go test ./openapi -update
 //
-// writes docs/openapi.yaml. Tests fail if a route is missing from all files.
+// writes docs/openapi.yaml. Tests fail if no file contains a route of the server.
 //
 // A file names its group in the navigation, the shape of its errors (fabric, laml, relay, oauth)
 // and its servers (public, auth, laml). {public_url} and {auth_url} stand for the addresses of the
@@ -79,7 +79,7 @@ func Build(c Config) (*Document, error) {
 
 	b := builder{root: root, used: make(map[string]bool), taken: make(map[string]bool)}
 	b.note(namesIn(get(root, "components")))
-	// Collect all names first, so that the names of kinds also avoid those in later areas.
+	// Collect all names first, so that the names of kinds also avoid names in later areas.
 	files := make(map[string]*yaml.Node)
 	for _, name := range areas {
 		if name == kindsArea {

@@ -81,7 +81,7 @@ func (b *builder) add(src *yaml.Node) error {
 	schemas := sub(sub(b.root, "components"), "schemas")
 	eachMember(get(src, "schemas"), func(name string, schema *yaml.Node) {
 		if get(schemas, name) != nil {
-			fail(fmt.Errorf("there is a schema %s already", name))
+			fail(fmt.Errorf("there is already a schema %s", name))
 		}
 		put(schemas, name, schema)
 	})
@@ -156,11 +156,11 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 	responses := take(op, "responses")
 	eachMember(responses, func(_ string, r *yaml.Node) { expandResponse(r) })
 	b.addFailures(a, op, responses, traits{
-		guarded: len(who) > 0 && !slices.Contains(who, "none"),
-		body:    body,
-		fills:   strings.Contains(path, "{"),
-		asks:    asks(op),
-		extra:   words(take(op, "fails")),
+		guarded:        len(who) > 0 && !slices.Contains(who, "none"),
+		body:           body,
+		hasPathParams:  strings.Contains(path, "{"),
+		hasQueryParams: hasQuery(op),
+		extra:          words(take(op, "fails")),
 	})
 
 	put(op, "responses", responses)
@@ -187,7 +187,7 @@ func securityOf(who []string) *yaml.Node {
 // pathParameter matches a parameter in a path.
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// addParameters adds the parameters in the path, and those for pagination.
+// addParameters adds the parameters in the path, the operation's own parameters, and those for pagination.
 func addParameters(path string, op, ids *yaml.Node) error {
 	parameters := &yaml.Node{Kind: yaml.SequenceNode}
 	add := func(nodes ...*yaml.Node) { parameters.Content = append(parameters.Content, nodes...) }
@@ -222,8 +222,8 @@ func addParameters(path string, op, ids *yaml.Node) error {
 	return nil
 }
 
-// asks reports whether an operation has parameters in the query.
-func asks(op *yaml.Node) bool {
+// hasQuery reports whether an operation has parameters in the query.
+func hasQuery(op *yaml.Node) bool {
 	params := get(op, "parameters")
 	return params != nil && slices.ContainsFunc(params.Content, func(p *yaml.Node) bool {
 		return get(p, "$ref") != nil || value(p, "in") == "query"

@@ -15,7 +15,7 @@ import (
 	relayrest "github.com/selvage/selvage/recordings/rest"
 )
 
-// pages are the routes for browsers rather than programs.
+// pages lists the paths that are for browsers rather than for programs. The document omits them.
 var pages = []string{
 	"/account", "/accounts", "/brand", "/change-address", "/consent", "/device", "/forgot", "/invite",
 	"/language", "/login", "/logout", "/register", "/reset", "/verify", "/welcome",
@@ -31,8 +31,8 @@ func isPage(path string) bool {
 	})
 }
 
-// mounted returns all routes of the APIs, as "METHOD /path" or "/path".
-func mounted(t *testing.T) []string {
+// allRoutes returns the routes of all APIs and pages, as "METHOD /path" or "/path".
+func allRoutes(t *testing.T) []string {
 	t.Helper()
 	f := fabric.New(fabric.Config{})
 	provider := idp.New(idp.Config{Issuer: "http://localhost:8080/"})
@@ -48,11 +48,11 @@ func mounted(t *testing.T) []string {
 	)
 }
 
-// TestRoutes shows that the document contains every route, and nothing else.
+// TestRoutes shows that the document contains every route except those of pages, and nothing else.
 func TestRoutes(t *testing.T) {
 	operations := documented(t)
 	served := make(map[operation]bool)
-	for _, route := range mounted(t) {
+	for _, route := range allRoutes(t) {
 		method, path, ok := strings.Cut(route, " ")
 		if !ok {
 			method, path = "", route // a route for any method
@@ -82,7 +82,7 @@ func TestRoutes(t *testing.T) {
 
 type operation struct{ method, path string }
 
-// documented returns all operations in the document, once for each of their servers.
+// documented returns all operations in the document, each once for every server that has it.
 func documented(t *testing.T) (operations []operation) {
 	t.Helper()
 	for path, item := range openapitest.Ours().Paths.Map() {
@@ -95,8 +95,8 @@ func documented(t *testing.T) (operations []operation) {
 	return operations
 }
 
-// serves reports whether a route serves a path in the document. A wildcard in the route must be a
-// parameter in the path. The exception is {what}, which stands for several operations.
+// serves reports whether a route serves a path in the document. A wildcard in the route matches a
+// parameter in the path. Only {what} matches any segment, because it stands for several operations.
 func serves(route, path string) bool {
 	served, wanted := strings.Split(route, "/"), strings.Split(path, "/")
 	return slices.EqualFunc(served, wanted, func(served, wanted string) bool {

@@ -24,12 +24,12 @@ type Property struct {
 	Schema   Schema
 }
 
-// maxDepth limits how deep schemas are nested, because schemas may refer to themselves. A schema
-// that is nested deeper is left out.
+// maxDepth limits how deeply schemas are nested, because schemas may refer to themselves. A schema
+// that is nested more deeply is left out.
 const maxDepth = 8
 
-// schema describes n, with its references resolved. depth is the number of schemas around it. For
-// an array, Properties describes its items.
+// schema describes the schema n, with its references resolved. depth is the number of schemas that
+// contain n. If n describes an array, Properties describes the items of the array.
 func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
 	if n == nil || depth > maxDepth {
 		return s

@@ -18,7 +18,7 @@ import (
 // LinkLife is how long a link is valid.
 const LinkLife = 24 * time.Hour
 
-// A Link can be used once, by anyone who has it, to create an operator or to set an operator's new
+// A Link can be used only once, by anyone who has it, to create an operator or to set an operator's new
 // password. Only the SHA-256 of its token is stored.
 type Link struct {
 	ID         string
@@ -33,7 +33,7 @@ type Link struct {
 }
 
 // Invite creates an invitation and returns its token, which is not stored. If email is "", the new
-// operator chooses one.
+// operator chooses an email.
 func (a *Operators) Invite(ctx context.Context, email string, role Membership, by string) (Link, string, error) {
 	l := Link{Role: role, MadeBy: by}
 	if email != "" {
@@ -112,7 +112,7 @@ func (a *Operators) Renew(ctx context.Context, id, by string) (l Link, token str
 	return l, token, err
 }
 
-// hashToken returns what is stored of a token.
+// hashToken returns the digest that is stored for a token.
 func hashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

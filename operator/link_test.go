@@ -69,7 +69,7 @@ func TestInvitation(t *testing.T) {
 	d.now = d.now.Add(operator.LinkLife)
 	_, err = d.Use(ctx, late, operator.Input{Email: &other, Password: &secret})
 	if !errors.Is(err, problem.NotFound) {
-		t.Errorf("Use of yesterday's link = %v, want not found", err)
+		t.Errorf("Use of an expired link = %v, want not found", err)
 	}
 }
 
@@ -85,10 +85,10 @@ func TestRecover(t *testing.T) {
 	next := "another loom of one's own"
 	recovered, err := d.Use(ctx, token, operator.Input{Password: &next})
 	if err != nil {
-		t.Fatalf("Use for a new password = %v", err)
+		t.Fatalf("Use of a recovery link = %v", err)
 	}
 	if recovered.ID != d.ann.ID {
-		t.Errorf("Use for a new password returned operator %s, want %s", recovered.ID, d.ann.ID)
+		t.Errorf("Use of a recovery link returned the operator %s, want %s", recovered.ID, d.ann.ID)
 	}
 	if role := recovered.In(""); role != operator.Owner {
 		t.Errorf("the operator has the role %q after the recovery, want %q", role, operator.Owner)

@@ -75,10 +75,11 @@ type AccountStore interface {
 	// UpdateOperator writes the fields of c that are not nil. If the change would remove the last
 	// owner of the installation, it returns problem.Conflict. If the password changes or the
 	// operator is disabled, all the operator's sessions end, except the session with the ID keep.
-	// If the operator may no longer manage operators, the links that the operator created end.
+	// If the operator may no longer manage operators, the links that the operator created become
+	// invalid.
 	UpdateOperator(ctx context.Context, id string, c Change, at time.Time, keep string) (Operator, error)
-	// DeleteOperator deletes an operator and ends the links that the operator created. For the last
-	// owner it returns problem.Conflict.
+	// DeleteOperator deletes an operator and invalidates the links that the operator created. For the
+	// last owner it returns problem.Conflict.
 	DeleteOperator(ctx context.Context, id string) error
 }
 
@@ -90,8 +91,8 @@ type SessionStore interface {
 	// FindOperatorSession returns the session with this cookie digest and its operator, even if the
 	// session has ended or the operator is disabled.
 	FindOperatorSession(ctx context.Context, browser string) (Session, Operator, error)
-	// RaiseOperatorSession replaces the session whose browser digest is old with s. If that session
-	// is missing or has ended, it returns problem.Conflict.
+	// RaiseOperatorSession writes s in place of the session with the cookie digest old. If that
+	// session is missing or has ended, it returns problem.Conflict.
 	RaiseOperatorSession(ctx context.Context, s Session, old string) error
 	// SeeOperatorSession records that the session was used.
 	SeeOperatorSession(ctx context.Context, id string, at time.Time) error

@@ -58,7 +58,8 @@ func (a *Operators) checkPassword(ctx context.Context, secret, email string) err
 	return a.c.Weak(ctx, "password", secret, email)
 }
 
-// check returns all errors in an input, which describes a new operator if isNew is set.
+// check returns everything that is wrong with an input. If isNew is set, the input describes a new
+// operator.
 func (a *Operators) check(ctx context.Context, in Input, isNew bool, email string) error {
 	var errs []error
 	if isNew {
@@ -135,8 +136,8 @@ func (a *Operators) List(ctx context.Context, q page.Query) (page.Page[Operator]
 
 // A Filter selects operators.
 type Filter struct {
-	Text       string // words that must each occur in the name, the email or the id
-	OnlyTitles bool   // the words must occur in what Operator.Title returns
+	Text       string // words, each of which must occur in the name, the email or the id
+	OnlyTitles bool   // whether the words must occur in the text that Operator.Title returns
 	Disabled   *bool  // nil means enabled and disabled operators
 }
 
@@ -145,8 +146,8 @@ func (a *Operators) Search(ctx context.Context, f Filter, q page.Query) (page.Pa
 	return a.c.Store.ListOperators(ctx, f, q)
 }
 
-// Update changes an operator. A new password, or disabling the operator, ends all the operator's
-// sessions except the session with the ID keep.
+// Update changes an operator. If it sets a password or disables the operator, it ends all the operator's
+// sessions except the session with the id keep.
 func (a *Operators) Update(ctx context.Context, id string, in Input, keep string) (Operator, error) {
 	o, err := a.Find(ctx, id)
 	if err != nil {

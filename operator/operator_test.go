@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A world holds Operators on a real store, with its own clock.
+// A world holds Operators with a real store and a clock that tests can set.
 type world struct {
 	*operator.Operators
 	now time.Time
@@ -63,11 +63,11 @@ func TestCreate(t *testing.T) {
 			operator.Input{Email: &tt.email, Password: &tt.password, Roles: []operator.Membership{owner}})
 		p := problem.First(err)
 		if p == nil {
-			t.Errorf("Create(%q, %q) = %v, want a problem on %s", tt.email, tt.password, err, tt.wantParam)
+			t.Errorf("Create(%q, %q) = %v, want a problem with %s", tt.email, tt.password, err, tt.wantParam)
 			continue
 		}
 		if p.Param != tt.wantParam {
-			t.Errorf("Create(%q, %q) has a problem on %s, want %s", tt.email, tt.password, p.Param, tt.wantParam)
+			t.Errorf("Create(%q, %q) has a problem with %s, want %s", tt.email, tt.password, p.Param, tt.wantParam)
 		}
 	}
 }

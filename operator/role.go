@@ -21,7 +21,7 @@ const (
 // Roles returns all roles, most powerful first.
 func Roles() []Role { return []Role{Owner, Admin, Viewer} }
 
-// ParseRole returns the role with the given name, in any case. ok is false for unknown names.
+// ParseRole returns the role with the given name in upper or lower case. ok is false for unknown names.
 func ParseRole(name string) (role Role, ok bool) {
 	r := Role(strings.ToLower(strings.TrimSpace(name)))
 	return r, slices.Contains(Roles(), r)
@@ -95,7 +95,7 @@ func (o Operator) Check(a Action, projectID string) error {
 	return nil
 }
 
-// checkRoles returns all errors in the roles of an operator.
+// checkRoles returns everything that is wrong with the roles of an operator.
 func checkRoles(roles []Membership) error {
 	if len(roles) == 0 {
 		return problem.Missing("role")

@@ -94,9 +94,9 @@ func (a *Operators) checkPasswordOf(ctx context.Context, email, secret string, f
 	case err != nil:
 		return o, fmt.Errorf("checking password: %w", err)
 	case !attempt.OK:
-		err = a.refused(ctx, o, "wrong email or password")
+		err = a.recordRefusal(ctx, o, "wrong email or password")
 	case o.Disabled:
-		err = a.refused(ctx, o, "disabled")
+		err = a.recordRefusal(ctx, o, "disabled")
 	default:
 		return o, nil
 	}
@@ -193,7 +193,7 @@ func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator,
 	// A session must not end as unused because its uses were not written.
 	every := min(seeEvery, a.c.Idle/10)
 	if now := a.now(); now.Sub(s.Seen) >= every {
-		_ = a.c.Store.SeeOperatorSession(ctx, s.ID, now) // on failure, the next use writes it
+		_ = a.c.Store.SeeOperatorSession(ctx, s.ID, now) // on failure, the next use tries again
 	}
 	return s, o, nil
 }

@@ -94,7 +94,7 @@ func TestSessionEnds(t *testing.T) {
 		d.opens(cookie)
 	}
 	if !d.opens(cookie) {
-		t.Error("a session that was used for less than twelve hours has ended")
+		t.Error("a used session that began less than twelve hours ago has ended")
 	}
 	d.now = d.now.Add(13 * time.Minute)
 	if d.opens(cookie) {

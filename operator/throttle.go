@@ -18,7 +18,7 @@ import (
 const knownFor = 90 * 24 * time.Hour
 
 // countAttempt counts a login attempt before the password is checked, so that concurrent attempts are also
-// counted. It returns the counts that it took. Attempts for unknown accounts are counted in the
+// counted. It returns the counts that it has increased. Attempts for unknown accounts are counted in the
 // same way, by normalized email. A network from which the operator has signed in before has its own
 // count. Guesses from other networks therefore do not lock the operator out in that network.
 // Exceeded limits are recorded at most once a minute.
@@ -65,7 +65,7 @@ func (a *Operators) AdmitPrompt(ctx context.Context, from Visitor) error {
 func (a *Operators) take(ctx context.Context, o Operator, counts []limit.Count) error {
 	over, err := a.c.Limits.TakeAll(ctx, counts)
 	if errors.Is(err, problem.RateLimited) {
-		failed := a.throttled(ctx, o, string(over.Name)+" "+over.Who, "limit", string(over.Name))
+		failed := a.recordThrottled(ctx, o, string(over.Name)+" "+over.Who, "limit", string(over.Name))
 		if failed != nil {
 			return failed
 		}
@@ -76,8 +76,8 @@ func (a *Operators) take(ctx context.Context, o Operator, counts []limit.Count) 
 // throttledEvery is the minimum interval between two audit events about the same exceeded limit.
 const throttledEvery = time.Minute
 
-// throttled records that a limit was exceeded, unless this was recorded within throttledEvery.
-func (a *Operators) throttled(ctx context.Context, o Operator, count string, facts ...string) error {
+// recordThrottled records that a limit was exceeded, unless this was recorded within throttledEvery.
+func (a *Operators) recordThrottled(ctx context.Context, o Operator, count string, facts ...string) error {
 	if a.c.Sessions != nil {
 		key := session.Key{Kind: "operator-throttled", ID: session.Digest(count)}
 		err := a.c.Sessions.Add(ctx, key, nil, throttledEvery)
@@ -85,12 +85,12 @@ func (a *Operators) throttled(ctx context.Context, o Operator, count string, fac
 			return nil // recorded recently; after any other error, the refusal is recorded
 		}
 	}
-	return a.refused(ctx, o, "too many tries", facts...)
+	return a.recordRefusal(ctx, o, "too many tries", facts...)
 }
 
-// refused records a failed login. It names the account only if it exists, since people sometimes
-// type a password into the email field.
-func (a *Operators) refused(ctx context.Context, o Operator, reason string, facts ...string) error {
+// recordRefusal records a failed login. The event names the account only if the account exists, since people
+// sometimes type a password into the email field.
+func (a *Operators) recordRefusal(ctx context.Context, o Operator, reason string, facts ...string) error {
 	e := audit.Of("login", "", "operator", o.ID).Refuse(reason).With(facts...)
 	if err := a.c.Store.Record(ctx, e); err != nil {
 		return fmt.Errorf("recording a login: %w", err)
@@ -106,13 +106,13 @@ func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) err
 		return nil
 	}
 	if p.Kind == problem.RateLimited {
-		return a.throttled(ctx, o, "second factor "+o.ID, "limit", p.Code)
+		return a.recordThrottled(ctx, o, "second factor "+o.ID, "limit", p.Code)
 	}
-	return a.refused(ctx, o, p.Code)
+	return a.recordRefusal(ctx, o, p.Code)
 }
 
 // placeKey returns the key for a network from which an operator has signed in. It depends on the
-// current password, so that a new password forgets all networks.
+// current password, so that all networks are forgotten when the password changes.
 func placeKey(o Operator, from Visitor, shown string) session.Key {
 	place := strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " ")
 	return session.Key{Kind: "operator-place", ID: session.Digest(place)}
@@ -187,11 +187,11 @@ func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from V
 		return err
 	}
 	wrong := problem.New(problem.Unauthenticated, "wrong_credentials", "The password is wrong.")
-	return errors.Join(wrong, a.refused(ctx, o, "wrong password"))
+	return errors.Join(wrong, a.recordRefusal(ctx, o, "wrong password"))
 }
 
 // SetPassword changes an operator's password if the current password is right. It ends all the
-// operator's sessions except the session with the ID keep.
+// operator's sessions except the session with the id keep.
 func (a *Operators) SetPassword(
 	ctx context.Context, o Operator, current, secret string, from Visitor, keep string,
 ) (Operator, error) {

@@ -70,7 +70,7 @@ func (w *guarded) signIn(email, secret, network string) error {
 	return err
 }
 
-// wantError reports an error unless err is want. what says what returned err.
+// wantError fails the test unless err is want. what describes the call that returned err.
 func wantError(t *testing.T, what string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -111,10 +111,10 @@ func TestGuesses(t *testing.T) {
 
 	refusals := w.refusals(t)
 	if n := refusals["wrong email or password "]; n != 8 {
-		t.Errorf("the audit trail has %d guesses, want 8 in %v", n, refusals)
+		t.Errorf("the audit trail has %d guesses, want 8: %v", n, refusals)
 	}
 	if n := refusals["too many tries login_per_account"]; n != 2 {
-		t.Errorf("the audit trail has %d refusals for too many tries, want one per account in %v", n, refusals)
+		t.Errorf("the audit trail has %d refusals for too many tries, want one per account: %v", n, refusals)
 	}
 
 	// The account is locked, except for the known network.
@@ -129,7 +129,8 @@ func TestGuesses(t *testing.T) {
 
 	// The known network has its own limit.
 	for range 4 {
-		wantError(t, "a wrong password there", w.signIn(o.Email, "wrong", known), problem.Unauthenticated)
+		refused := w.signIn(o.Email, "wrong", known)
+		wantError(t, "a wrong password from the known network", refused, problem.Unauthenticated)
 	}
 	wantError(t, "one more attempt from the known network", w.signIn(o.Email, good, known), problem.RateLimited)
 
@@ -193,7 +194,7 @@ func TestSprayingFromRange(t *testing.T) {
 
 	refusals := w.refusals(t)
 	if n := refusals["too many tries login_per_range"]; n != 2 {
-		t.Errorf("the audit trail has %d events about a range, want one for each of 2 in %v", n, refusals)
+		t.Errorf("the audit trail has %d events about a range, want one for each of two: %v", n, refusals)
 	}
 }
 
@@ -211,9 +212,9 @@ func TestRefusedFactors(t *testing.T) {
 
 	refusals := w.refusals(t)
 	if n := refusals["wrong_code "]; n != 3 {
-		t.Errorf("the audit trail has %d wrong codes, want 3 in %v", n, refusals)
+		t.Errorf("the audit trail has %d wrong codes, want 3: %v", n, refusals)
 	}
 	if n := refusals["too many tries too_many_codes"]; n != 1 {
-		t.Errorf("the audit trail has %d refusals for too many tries, want 1 in %v", n, refusals)
+		t.Errorf("the audit trail has %d refusals for too many tries, want 1: %v", n, refusals)
 	}
 }

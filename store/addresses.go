@@ -25,7 +25,7 @@ var addressTable = table[fabric.Address]{
 	},
 }
 
-// insertAddress inserts an address unless the project has another one with the same context and
+// insertAddress inserts an address unless the project has another address with the same context and
 // name.
 func (t tx) insertAddress(ctx context.Context, a fabric.Address, hidden bool) error {
 	res, err := t.Exec(ctx, `INSERT INTO addresses (`+addressTable.columns+`, hidden)
@@ -43,7 +43,7 @@ func (s *Resources) ListAddresses(
 		return p, nil
 	}
 	l := addressTable.listing(q.From)
-	l.where = filtered(projectID, f)
+	l.where = indexedConditions(projectID, f)
 	l.desc = f.Descending
 	if f.DisplayName != "" {
 		l.checks = []check{spelled(`display_name`, f.DisplayName)}
@@ -57,12 +57,12 @@ func (s *Resources) ListAddresses(
 	return l.page(ctx, s.read(), q)
 }
 
-// filtered returns the conditions of a filter for which there is an index.
-func filtered(projectID string, f fabric.AddressFilter) where {
+// indexedConditions returns those conditions of a filter that have an index.
+func indexedConditions(projectID string, f fabric.AddressFilter) where {
 	w := where{conditions: []string{reachable}}
 	if f.ResourceID == "" {
 		w.and(`project_id = $%d`, projectID)
-	} else { // this condition must not use its index, which SQLite could prefer to the index by resource
+	} else { // prevent SQLite from using the index by project, which it could prefer to the index by resource
 		w.and(`project_id || '' = $%d`, projectID)
 	}
 

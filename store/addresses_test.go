@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestPages reads a list in each order, forward and backward.
+// TestPages shows that pages of addresses, in each order and with each filter, can be followed
+// forward and backward.
 func TestPages(t *testing.T) { store.EachDatabase(t, testPages) }
 
 func testPages(t *testing.T, c store.Config) {
@@ -77,10 +78,10 @@ func testPages(t *testing.T, c store.Config) {
 		})
 	}
 
-	fromDeleted := page.Query{Size: 3, From: newID()}
-	_, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{ByName: true}, fromDeleted)
+	fromUnknown := page.Query{Size: 3, From: newID()}
+	_, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{ByName: true}, fromUnknown)
 	if !errors.Is(err, problem.Invalid) {
-		t.Errorf("ListAddresses by name from a deleted row: got %v, want invalid", err)
+		t.Errorf("ListAddresses by name from an unknown id: got %v, want invalid", err)
 	}
 }
 

@@ -123,13 +123,13 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 	} {
 		tt.set()
 		if diff := cmp.Diff(want, update(tt.in)); diff != "" {
-			t.Errorf("UpdateAPIKey of %s (-want +got):\n%s", tt.what, diff)
+			t.Errorf("changing %s with UpdateAPIKey (-want +got):\n%s", tt.what, diff)
 		}
 	}
 
 	never := time.Time{}
 	if got := update(fabric.APIKeyInput{Expires: &never}); !got.Expires.IsZero() {
-		t.Errorf("UpdateAPIKey to no expiry = %v, want none", got.Expires)
+		t.Errorf("after UpdateAPIKey without an expiry, the key expires at %v, want never", got.Expires)
 	}
 
 	other := newProject(t, rows)
@@ -153,8 +153,8 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 
 func TestRotateAPIKey(t *testing.T) { store.EachDatabase(t, testRotateAPIKey) }
 
-// testRotateAPIKey shows that only one of several concurrent rotations succeeds, and that the old
-// and the new secret find the same key and record when they are used.
+// testRotateAPIKey shows that only one of several concurrent rotations succeeds, that the old and the new
+// secret find the same key, and that the last use of each is recorded.
 func testRotateAPIKey(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	rows, p := fabricRows(t, c)
@@ -169,7 +169,7 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 		return rows.RotateAPIKey(ctx, next, "first", nil, changeOf(key))
 	})
 	if won != 1 {
-		t.Errorf("RotateAPIKey: %d of %d won, want 1", won, crowd)
+		t.Errorf("%d of %d concurrent rotations succeeded, want 1", won, crowd)
 	}
 
 	rotated, err := rows.FindAPIKeyByHash(ctx, "first")
@@ -215,10 +215,11 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 		if touched.LastUsed != now {
-			t.Errorf("after a use of %s the last use is %v, want %v", tt.name, touched.LastUsed, now)
+			t.Errorf("after a use of %s, the key was last used at %v, want %v", tt.name, touched.LastUsed, now)
 		}
 		if touched.OldUsed != tt.oldUsed {
-			t.Errorf("after a use of %s the old secret was used %v, want %v", tt.name, touched.OldUsed, tt.oldUsed)
+			t.Errorf("after a use of %s, the old secret was last used at %v, want %v",
+				tt.name, touched.OldUsed, tt.oldUsed)
 		}
 	}
 }

@@ -165,8 +165,8 @@ func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
 	return nil
 }
 
-// lane returns the number of the lane to write to. On PostgreSQL, transactions are concurrent, so
-// they use the lanes in turn, and few of them wait for the commit of another one.
+// lane returns the number of the lane to write to. On PostgreSQL, transactions are concurrent. They use
+// the lanes in turn, so that few of them wait for the commit of another one.
 func (c *core) lane() int {
 	if c.lanes == 1 {
 		return 0

@@ -110,7 +110,7 @@ func TestAuditFailsClosed(t *testing.T) {
 
 				projects, err := s.ListProjects(t.Context(), "", page.Query{Size: 50})
 				if err != nil || len(projects.Items) < 5 {
-					t.Errorf("ListProjects = %d, %v, want at least 5", len(projects.Items), err)
+					t.Errorf("ListProjects returned %d projects, %v, want at least 5", len(projects.Items), err)
 				}
 			})
 			if c.URL != "" { // skip the other cases, which would share this database
@@ -122,7 +122,7 @@ func TestAuditFailsClosed(t *testing.T) {
 	})
 }
 
-// TestAuditWithoutKey shows that without a key, a store changes nothing and returns
+// TestAuditWithoutKey shows that a store without an audit key makes no changes. It returns
 // problem.Unavailable.
 func TestAuditWithoutKey(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})

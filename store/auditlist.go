@@ -55,7 +55,8 @@ func auditSpan(f audit.Filter) span {
 	return ids
 }
 
-// auditWhere returns the conditions of a filter that have an index, audit_project or audit_actor.
+// auditWhere returns the conditions of a filter for which there is an index: audit_project or
+// audit_actor.
 func auditWhere(f audit.Filter) where {
 	var w where
 	if f.ProjectID != "" {
@@ -133,10 +134,9 @@ const revealsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' 
 // queries that contain exactly this expression.
 const inActorIndex = `(actor_kind = 'operator' OR ` + revealsSecret + `)`
 
-// secretsShown is the query of SecretsShown for the operator $1. An event that reveals a secret has
-// the secret as its target, and an event of somebody who uses the secret has it as its actor. The
-// query starts with the secrets revealed to the operator. It then repeatedly adds the secrets that
-// were revealed to users of known secrets.
+// secretsShown is the query of SecretsShown for the operator $1. A secret is the target of the event
+// that reveals it, and the actor of events that are caused with it. The query starts with the secrets
+// revealed to the operator. It then repeatedly adds the secrets revealed to known secrets.
 //
 // Concatenating an empty text to outcome keeps SQLite from building a temporary index.
 var secretsShown = strings.NewReplacer(

@@ -42,7 +42,7 @@ func TestAuditPages(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
 		manyEvents(t, c, s)
-		isServer := c.URL != ""
+		isPostgres := c.URL != ""
 		for _, tt := range []struct {
 			name   string
 			filter audit.Filter
@@ -68,10 +68,10 @@ func TestAuditPages(t *testing.T) {
 				want:   0,
 				pages:  1,
 			},
-			{name: "on one", filter: audit.Filter{Target: "key7000"}, want: 1, pages: 3},
+			{name: "on one target", filter: audit.Filter{Target: "key7000"}, want: 1, pages: 3},
 			{name: "refused", filter: audit.Filter{ProjectID: "p0", Outcome: audit.Refused}, want: 0, pages: 2},
 			{
-				name:   "of a time",
+				name:   "in a time",
 				filter: audit.Filter{Since: time.UnixMilli(0x019000000000), Until: time.UnixMilli(0x019000000001)},
 				want:   many,
 				pages:  12,
@@ -111,12 +111,12 @@ func TestAuditPages(t *testing.T) {
 				}
 
 				for _, q := range watch.asked {
-					plan := explain(t, s, q, isServer)
+					plan := explain(t, s, q, isPostgres)
 					inOrder := strings.ReplaceAll(plan, "SCAN audit USING INDEX audit_id", "")
 					inOrder = strings.ReplaceAll(inOrder, "SCAN audit USING COVERING INDEX audit_id", "")
 					// PostgreSQL may scan or sort a trail of this size if the filter matches few of its
 					// events.
-					if step := costly.FindString(inOrder); step != "" && (tt.many || !isServer) {
+					if step := costly.FindString(inOrder); step != "" && (tt.many || !isPostgres) {
 						t.Errorf("%s in the plan of\n%s\n%s", step, q.sql, plan)
 					}
 					if strings.Contains(q.sql, inActorIndex) && !strings.Contains(plan, "audit_actor") {
@@ -164,8 +164,8 @@ func walk(t *testing.T, list listEvents, f audit.Filter) (there, back []string, 
 	return there, back, pages
 }
 
-// TestSecretsShown shows that the secrets an operator saw are found, including those seen through a
-// chain of keys, and that secrets seen by others are not. The query does not read the whole trail.
+// TestSecretsShown shows that SecretsShown finds the secrets that an operator has seen, even through a
+// chain of keys, and no secrets that only others have seen. It does not read the whole trail.
 func TestSecretsShown(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -188,7 +188,7 @@ func TestSecretsShown(t *testing.T) {
 		sql := watch.asked[0].sql
 		plan := explain(t, s, watch.asked[0], c.URL != "")
 		if n := strings.Count(plan, "audit_actor"); n != 4 {
-			t.Errorf("the plan has audit_actor %d times, want 4:\n%s\n%s", n, sql, plan)
+			t.Errorf("the plan mentions audit_actor %d times, want 4:\n%s\n%s", n, sql, plan)
 		}
 		for _, step := range []string{"AUTOMATIC", "SCAN audit", "Seq Scan on audit"} {
 			if strings.Contains(plan, step) {

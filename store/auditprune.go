@@ -11,11 +11,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// PruneAudit deletes events older than before from the beginning of each lane. It first verifies
+// PruneAudit deletes events from before the time before at the beginning of each lane. It first verifies
 // the lane's chain, and stops where the chain is broken, so that traces of tampering remain. It
 // stores the position and hash of the last deleted event with an authentication code, so that the
 // lane can be verified from there on. If the key ring is not bound to the trail, PruneAudit deletes
-// nothing. If the master key is replaced in the meantime, PruneAudit begins again with the new one.
+// nothing. If the master key is replaced in the meantime, PruneAudit begins again with the new key.
 func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	for {
 		key := s.auditKey.Load()
@@ -55,7 +55,7 @@ func (s *Audit) pruneLanes(ctx context.Context, key *audit.Key, before time.Time
 	return errors.Join(errs...)
 }
 
-// pruneLane verifies a lane from its beginning, and deletes the verified events that are older than
+// pruneLane verifies a lane from its beginning, and deletes the verified events from before the time
 // before. It stops at the first event that is newer, or with an error where the chain is broken.
 func (s *Audit) pruneLane(
 	ctx context.Context, key *audit.Key, head audit.Head, spans []audit.Span, before time.Time,

@@ -54,8 +54,9 @@ func moveRing(t *testing.T, c Config, s *Store) *Store {
 const restoredRing = `INSERT INTO ring SELECT * FROM kept_ring; DROP TABLE kept_ring`
 
 // TestAuditBeginsWithRing shows that verification detects the following attack. An attacker with
-// access to the database removes the ring, has an emptied trail sealed as a new one, and restores
-// the ring. This is detected even if another ring was used in the meantime, or keys have rotated.
+// access to the database removes the ring, lets a process seal an emptied trail as a new one, and
+// restores the ring. This is detected even if another ring was used in the meantime, or keys have
+// rotated.
 func TestAuditBeginsWithRing(t *testing.T) {
 	for name, meanwhile := range map[string]func(*testing.T, *Store){
 		"no other ring": func(*testing.T, *Store) {},
@@ -63,7 +64,7 @@ func TestAuditBeginsWithRing(t *testing.T) {
 			newRing(t, s, "new")
 			tamper(t, s, `DELETE FROM ring`)
 		},
-		"another ring, half of it stays": func(t *testing.T, s *Store) {
+		"another ring, half of it kept": func(t *testing.T, s *Store) {
 			newRing(t, s, "new")
 			tamper(t, s, `DELETE FROM ring WHERE use <> 'seal'; DELETE FROM kept_ring WHERE use = 'seal'`)
 		},

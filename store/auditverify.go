@@ -86,7 +86,7 @@ func (s *Audit) VerifyAudit(ctx context.Context) (AuditReport, error) {
 	}
 }
 
-// rekeyed reports whether the master key from which key was derived has been replaced.
+// rekeyed reports whether key is outdated, because the master key was replaced.
 func (s *Audit) rekeyed(ctx context.Context, key *audit.Key) bool {
 	if s.replaced == nil || s.replaced(ctx) != nil {
 		return false
@@ -195,8 +195,8 @@ func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.
 	}
 }
 
-// ReadLane returns the events in a lane that follow a position, in order. It returns at most the
-// given number.
+// ReadLane returns the first events of a lane after a position, in order. It returns at most limit
+// events.
 func (s *Audit) ReadLane(ctx context.Context, lane int, after int64, limit int) ([]audit.Event, error) {
 	events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
 		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, after, limit)

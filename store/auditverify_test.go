@@ -29,7 +29,7 @@ func wantIntact(t *testing.T, s *Store, want int64) {
 		t.Fatalf("VerifyAudit found %v, want nothing broken", broken)
 	}
 	if count != want {
-		t.Fatalf("VerifyAudit = %d events, want %d", count, want)
+		t.Fatalf("VerifyAudit found %d events, want %d", count, want)
 	}
 }
 
@@ -37,7 +37,7 @@ func wantIntact(t *testing.T, s *Store, want int64) {
 func wantBroken(t *testing.T, s *Store, change string) {
 	t.Helper()
 	if _, broken := verified(t, s); len(broken) == 0 {
-		t.Errorf("after %s VerifyAudit found nothing", change)
+		t.Errorf("after %s VerifyAudit found no break, want one", change)
 	}
 }
 
@@ -118,15 +118,15 @@ func TestAuditTampering(t *testing.T) {
 			seq       int64 // where the chain is broken
 		}{
 			{"detail with another fact", `UPDATE audit SET detail = '{"name":"z"}' WHERE seq = 2`, 2},
-			{"the first deleted", `DELETE FROM audit WHERE seq = 1`, 1},
-			{"one deleted", `DELETE FROM audit WHERE seq = 3`, 3},
-			{"the last deleted", `DELETE FROM audit WHERE seq = 5`, 5},
-			{"the last three deleted", `DELETE FROM audit WHERE seq > 2`, 3},
-			{"all deleted", `DELETE FROM audit`, 1},
-			{"one twice", `INSERT INTO audit SELECT * FROM audit WHERE seq = 3`, 3},
-			{"one invented", `INSERT INTO audit SELECT lane, 6, 'x', at, project_id, action, outcome, actor_kind,
+			{"first event deleted", `DELETE FROM audit WHERE seq = 1`, 1},
+			{"one event deleted", `DELETE FROM audit WHERE seq = 3`, 3},
+			{"last event deleted", `DELETE FROM audit WHERE seq = 5`, 5},
+			{"last three events deleted", `DELETE FROM audit WHERE seq > 2`, 3},
+			{"all events deleted", `DELETE FROM audit`, 1},
+			{"one event twice", `INSERT INTO audit SELECT * FROM audit WHERE seq = 3`, 3},
+			{"invented event", `INSERT INTO audit SELECT lane, 6, 'x', at, project_id, action, outcome, actor_kind,
 				actor_id, target_kind, target_id, address, request_id, detail, hash FROM audit WHERE seq = 5`, 6},
-			{"two exchanged", `UPDATE audit SET seq = 7 - seq WHERE seq IN (3, 4)`, 3},
+			{"two events exchanged", `UPDATE audit SET seq = 7 - seq WHERE seq IN (3, 4)`, 3},
 			{"renumbered over a gap",
 				`UPDATE audit SET seq = CASE WHEN seq = 5 THEN 4 ELSE 9 END WHERE seq IN (4, 5)`, 4},
 			{"moved to another lane", `UPDATE audit SET lane = 1 WHERE seq = 5`, anywhere},
@@ -140,7 +140,7 @@ func TestAuditTampering(t *testing.T) {
 			{"emptied, with the end of an empty lane",
 				`UPDATE audit_heads SET seq = 0, hash = '', mac = (SELECT mac FROM audit_heads WHERE lane = 1)
 				WHERE lane = 0; DELETE FROM audit`, 1},
-			{"no end", `DELETE FROM audit_heads WHERE lane = 0`, 0},
+			{"lane without an end", `DELETE FROM audit_heads WHERE lane = 0`, 0},
 		} {
 			t.Run(tt.name, func(t *testing.T) { wantTamperingFound(t, s, tt.sql, tt.seq) })
 		}
@@ -158,7 +158,7 @@ func wantTamperingFound(t *testing.T, s *Store, sql string, seq int64) {
 	wantIntact(t, s, 5)
 
 	if len(broken) == 0 {
-		t.Fatalf("after %s: VerifyAudit found nothing", sql)
+		t.Fatalf("after %s: VerifyAudit found no break, want one", sql)
 	}
 	wantBreak(t, "VerifyAudit after "+sql, broken[0], seq)
 }
@@ -266,7 +266,7 @@ func removeBeginnings(t *testing.T, s *Store, key *audit.Key) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last string // the hash of the event before
+	var last string // the hash of the previous event
 	for _, e := range events {
 		last = key.Hash(e, e.DetailText(), last)
 		tamper(t, s, fmt.Sprintf(`UPDATE audit SET hash = '%s' WHERE lane = 0 AND seq = %d`, last, e.Seq))
@@ -275,7 +275,7 @@ func removeBeginnings(t *testing.T, s *Store, key *audit.Key) {
 		UPDATE audit_heads SET hash = '`+last+`' WHERE lane = 0`)
 }
 
-// lastMac returns the code of the end of lane 0.
+// lastMac returns the code that authenticates the end of lane 0.
 func lastMac(t *testing.T, s *Store, key *audit.Key, what string) string {
 	t.Helper()
 	head, err := s.auditHead(t.Context(), 0)

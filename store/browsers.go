@@ -55,9 +55,9 @@ func (s *Logins) FindBrowser(
 	return held, seen, nil
 }
 
-// MoveBrowser assigns the logins in held to the browser whose id is to. held lists the logins by
-// project, in the format of [idp.BrowserLogins]. All other logins of the browser whose id is from
-// then belong to no browser. Either id may be "".
+// MoveBrowser assigns logins to a browser, whose id is the parameter to. held lists these logins by
+// project, in the format of [idp.BrowserLogins]. All other logins of the browser with the id in the
+// parameter from then belong to no browser. Either id may be "".
 func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	e := audit.None("which browser holds a login; the beginning and end of the login are audited")
 	return s.change(ctx, e, func(t tx) error {

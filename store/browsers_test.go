@@ -17,7 +17,7 @@ type browserStore struct {
 	*Store
 	t     *testing.T
 	grant idp.Grant
-	ahead *atomic.Int64
+	ahead *atomic.Int64 // nanoseconds by which the clock is ahead
 	began time.Time
 }
 
@@ -45,9 +45,9 @@ func (s browserStore) newLogin() string {
 	return l.ID
 }
 
-// want fails the test unless a browser holds these logins, and was last seen no earlier than the
-// given time after the start.
-func (s browserStore) want(doing, browser string, logins map[string]string, after time.Duration) {
+// want fails the test unless a browser holds these logins, and was last seen when at least the given
+// time had passed since the test began.
+func (s browserStore) want(doing, browser string, logins map[string]string, passed time.Duration) {
 	s.t.Helper()
 	got, seen, err := s.FindBrowser(s.t.Context(), browser)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s browserStore) want(doing, browser string, logins map[string]string, afte
 	if !maps.Equal(got, logins) {
 		s.t.Errorf("%s: the browser %s holds %v, want %v", doing, browser, got, logins)
 	}
-	if least := s.began.Add(after).Truncate(time.Microsecond); seen.Before(least) {
-		s.t.Errorf("%s: the browser %s was seen at %v, want at least %v", doing, browser, seen, least)
+	if earliest := s.began.Add(passed).Truncate(time.Microsecond); seen.Before(earliest) {
+		s.t.Errorf("%s: the browser %s was seen at %v, want %v or later", doing, browser, seen, earliest)
 	}
 }
 
@@ -91,7 +91,7 @@ func testBrowsers(t *testing.T, c Config) {
 	s := newBrowserStore(t, c)
 	id := s.newLogin()
 	holds := map[string]string{"p": id}
-	s.wantUnknown("a login of no browser", "")
+	s.wantUnknown("without an id", "")
 
 	s.move("", "a", map[string]string{"other": id})
 	s.wantUnknown("a login of another project", "a")
@@ -140,9 +140,9 @@ func testBrowserLogins(t *testing.T, c Config) {
 		return map[string]string{"p": idp.BrowserLogins(ids).String()}
 	}
 	s.move("", "f", several(ids[2], ids[0], ids[1]))
-	s.want("several, in their order", "f", several(ids[2], ids[0], ids[1]), 0)
+	s.want("three, in order", "f", several(ids[2], ids[0], ids[1]), 0)
 	s.move("f", "g", several(ids[1], ids[2]))
-	s.want("another first, one left out", "g", several(ids[1], ids[2]), 0)
+	s.want("another one first, one left out", "g", several(ids[1], ids[2]), 0)
 	s.end(ids[1])
 	s.want("the first has ended", "g", several("", ids[2]), 0)
 

@@ -149,7 +149,7 @@ func testCallsChecked(t *testing.T, c Config) {
 }
 
 // manyCalls adds n calls to project p. from and to are SQL expressions for the subscribers of call i.
-// The address of its caller is a-i.
+// The address of the caller in call i is a-i.
 func manyCalls(t testing.TB, c Config, s *Store, n int, from, to string) {
 	t.Helper()
 	filled(t, c, s, fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
@@ -174,7 +174,7 @@ func testCallPlans(t *testing.T, c Config) {
 	tests := []struct {
 		name   string
 		filter calls.Filter
-		few    bool // PostgreSQL may sort the few calls that an index finds
+		few    bool // whether PostgreSQL may sort the few calls that an index finds
 	}{
 		{name: "all"},
 		{name: "running", filter: calls.Filter{Running: true}, few: true},

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestSaveMove shows that a move changes only the session of a running call that this node carries,
-// and when the call joined the session.
+// TestSaveMove shows that SaveMove writes only the room session of a call and when the call joined it,
+// and only if the call is running on this node.
 func TestSaveMove(t *testing.T) { EachDatabase(t, testSaveMove) }
 
 func testSaveMove(t *testing.T, c Config) {
@@ -57,8 +57,8 @@ func testSaveMove(t *testing.T, c Config) {
 	over.Answered = talks.Answered
 	saveCalls(t, s, over)
 	if err := s.SaveMove(ctx, in, calls.RoomChange{Session: session}); err != nil {
-		t.Errorf("moving a call that has ended = %v, want nothing to happen", err)
+		t.Errorf("moving a call that has ended = %v, want nil", err)
 	}
 
-	wantCall(t, s, "at last", over)
+	wantCall(t, s, "after it has ended", over)
 }

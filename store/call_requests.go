@@ -69,7 +69,7 @@ func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request,
 
 	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		for _, r := range requests {
-			// A node that took the call over since it was read still needs the marks.
+			// If another node took the call over after the call was read, that node still needs the marks.
 			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3
 				WHERE project_id = $1 AND call_id = $2 AND node = $4`,
 				r.ProjectID, r.CallID, ^askedOnce(r), node)

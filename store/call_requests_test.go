@@ -51,7 +51,7 @@ func testAskCalls(t *testing.T, c Config) {
 }
 
 // TestCallRequestMeanwhile shows that a request for a call remains if another node takes the call over
-// while its marks are deleted.
+// while the marks of the call are deleted.
 func TestCallRequestMeanwhile(t *testing.T) { EachDatabase(t, testCallRequestMeanwhile) }
 
 func testCallRequestMeanwhile(t *testing.T, c Config) {
@@ -78,7 +78,7 @@ func testCallRequestMeanwhile(t *testing.T, c Config) {
 	}
 }
 
-// wantRequests takes the requests for a node, and fails the test unless they are these.
+// wantRequests takes the requests for a node, and fails the test unless they equal want.
 func wantRequests(t *testing.T, s *Store, node string, want ...calls.Request) {
 	t.Helper()
 	got, err := s.TakeRequests(t.Context(), node)

@@ -14,7 +14,7 @@ import (
 // unchanged. If the call has ended, SaveTransfer writes nothing. If another node has taken over the
 // call, the error is [calls.ErrTaken].
 //
-// If the callee becomes the caller, its name is taken from the row, because the callee may have
+// If the callee becomes the caller, the callee's name is read from the row, because the callee may have
 // been erased.
 func (s *Calls) SaveTransfer(ctx context.Context, r calls.Record, t calls.Transfer) error {
 	return s.change(ctx, transferEvent(r, t), func(tx tx) error {

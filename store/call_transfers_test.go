@@ -84,7 +84,7 @@ func testSaveTransfer(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if n := len(trail.Items); n != 2 {
-		t.Fatalf("the audit trail has %d events, want those of both transfers: %+v", n, trail.Items)
+		t.Fatalf("the audit trail has %d events, want one for each of the two transfers: %+v", n, trail.Items)
 	}
 	newest, oldest := trail.Items[0], trail.Items[1]
 	wantTransferEvent(t, newest, "call.transfer_failed", "bob", "reason", "a rule")
@@ -99,7 +99,7 @@ func testSaveTransfer(t *testing.T, c Config) {
 	over.Answered = free.Answered
 	saveCalls(t, s, over)
 	if err := s.SaveTransfer(ctx, out, calls.Transfer{By: talks.To}); err != nil {
-		t.Errorf("transferring a call that has ended = %v, want nothing to happen", err)
+		t.Errorf("transferring a call that has ended = %v, want nil", err)
 	}
 }
 

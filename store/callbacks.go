@@ -28,7 +28,7 @@ func (s *Callbacks) CallbackQueue() deliver.Queue { return s.queue() }
 
 func (s *Callbacks) queue() queue { return queue{s.core, callbackNames} }
 
-// callbackNames replaces the placeholders of a queue for callbacks. Each receiver is an origin. If a
+// callbackNames replaces the placeholders in the statements of a queue. Each receiver is an origin. If a
 // host is down, all deliveries to it pause, whatever their paths. Receivers are always active, and no
 // column describes the last attempt.
 var callbackNames = strings.NewReplacer(
@@ -199,8 +199,8 @@ func (s *Callbacks) ExpireCallbacks(ctx context.Context, before, now time.Time) 
 // receiverIdle is how long a receiver is kept after the last delivery was queued for it.
 const receiverIdle = time.Hour
 
-// ForgetCallbacks deletes deliveries that succeeded before the first of the given times, and
-// deliveries that became dead letters before the second. It also deletes the receivers that have no
+// ForgetCallbacks deletes deliveries that succeeded before the time delivered, and deliveries that
+// became dead letters before the time dead. It also deletes the receivers that have no
 // pending deliveries and for which nothing was queued during receiverIdle. A change that queues a
 // delivery also writes the receiver's row. If both changes happen concurrently, one therefore waits
 // for the other.

@@ -61,7 +61,7 @@ func testCallbacks(t *testing.T, c store.Config) {
 		giveUp(t, queue, id, p.ID, now)
 	}
 	if dead := listCallbacks(t, s, p.ID, deliver.Dead); len(dead) != 4 {
-		t.Fatalf("%d dead letters, want 4", len(dead))
+		t.Fatalf("there are %d dead letters, want 4", len(dead))
 	}
 
 	// The receivers are deleted, but the dead deliveries to them remain and can be queued again.
@@ -102,7 +102,7 @@ func testCallbacks(t *testing.T, c store.Config) {
 	}
 	n, err = s.RedeliverDeadCallbacks(ctx, p.ID, later)
 	if err != nil || n != 0 {
-		t.Errorf("RedeliverDeadCallbacks of nothing = %d, %v, want 0", n, err)
+		t.Errorf("RedeliverDeadCallbacks without dead letters = %d, %v, want 0", n, err)
 	}
 }
 
@@ -112,12 +112,12 @@ func giveUp(t *testing.T, queue deliver.Queue, receiverID, projectID string, now
 	ctx := t.Context()
 	held, err := queue.HoldReceiver(ctx, receiverID, "node", now, now.Add(time.Minute))
 	if err != nil || held.ProjectID != projectID {
-		t.Errorf("HoldReceiver = %+v, %v, want one of the project %s", held, err, projectID)
+		t.Errorf("HoldReceiver = %+v, %v, want a receiver of the project %s", held, err, projectID)
 	}
 
 	jobs, err := queue.DueJobs(ctx, receiverID, now, 10)
 	if err != nil || len(jobs) == 0 {
-		t.Fatalf("DueJobs = %v, %v, want some", jobs, err)
+		t.Fatalf("DueJobs = %v, %v, want at least one job", jobs, err)
 	}
 	for _, job := range jobs {
 		delivery, err := recordings.ParseDelivery(job.Body)

@@ -55,7 +55,7 @@ func (p *period) Scan(src any) error {
 
 func (p *period) value() (any, error) { return time.Duration(*p).Microseconds(), nil }
 
-// ending reports whether a call has been asked to end. It is stored as one bit in the asked column.
+// An ending is true if a call has been asked to end. It is stored as one bit in the asked column.
 type ending bool
 
 func (e *ending) Scan(src any) error {
@@ -271,8 +271,8 @@ func (s *Calls) FindCall(ctx context.Context, projectID, id string) (calls.Recor
 	return callTable.find(ctx, s.read(), `project_id = $1 AND call_id = $2`, projectID, id)
 }
 
-// RunningCalls returns a node's calls that have not ended, oldest first. It returns at most the
-// given number.
+// RunningCalls returns a node's calls that have not ended, oldest first. It returns at most
+// limit calls.
 func (s *Calls) RunningCalls(ctx context.Context, node string, limit int) ([]calls.Record, error) {
 	return callTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id LIMIT $2`, node, limit)
 }
@@ -289,7 +289,7 @@ func (s *Calls) PruneCalls(ctx context.Context, before time.Time) error {
 		SELECT id FROM calls WHERE ended > 0 AND ended < $2 ORDER BY ended LIMIT $1)`, micros(before))
 }
 
-// eraseCalls removes the subscriber from the records of its calls, and deletes the webhook deliveries
+// eraseCalls removes the subscriber from the records of calls, and deletes the webhook deliveries
 // about these calls.
 func (e *erasure) eraseCalls(ctx context.Context) error {
 	args := []any{e.projectID, e.id}

@@ -142,7 +142,7 @@ func testRecordedCallEvents(t *testing.T, c Config) {
 	}
 }
 
-// TestEndCall shows that the end of a call is written and audited once, even if EndCall is called twice.
+// TestEndCall shows that the end of a call is written and audited only once, even if EndCall is called twice.
 func TestEndCall(t *testing.T) { EachDatabase(t, testEndCall) }
 
 func testEndCall(t *testing.T, c Config) {

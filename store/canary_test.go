@@ -31,7 +31,7 @@ func dump(t *testing.T, s *Store, url string) map[string][]string {
 
 	columns, err := gather(t.Context(), s.read(), "reading the catalog", scanColumn, catalog)
 	if err != nil || len(columns) < 100 {
-		t.Fatalf("%d columns, %v, want at least 100", len(columns), err)
+		t.Fatalf("the catalog has %d columns, %v, want at least 100", len(columns), err)
 	}
 
 	texts := make(map[string][]string) // the columns of each table, as SQL expressions
@@ -176,7 +176,7 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	addCanaryCalls(t, s, sub, address)
 	self := chat.Party{MemberID: sub.ID, SubscriberID: sub.ID, AddressID: address.ID, Name: "Canary Bird"}
 	peer := chat.Party{MemberID: "s", SubscriberID: "s", AddressID: newID()}
-	addMessage(t, s, written(self, peer, "a canary sings"))
+	addMessage(t, s, newMessage(self, peer, "a canary sings"))
 	addCanaryRecordings(t, s, sub)
 	return sub
 }
@@ -197,8 +197,8 @@ func addCanaryCalls(t *testing.T, s *Store, sub fabric.Subscriber, address fabri
 	saveCalls(t, s, outgoing, incoming)
 }
 
-// addCanaryRecordings adds recordings of and about a subscriber. One of them belongs only to the
-// subscriber and has a callback.
+// addCanaryRecordings adds recordings of a subscriber's calls, and recordings that name the subscriber.
+// One of them belongs only to the subscriber and has a callback.
 func addCanaryRecordings(t *testing.T, s *Store, sub fabric.Subscriber) {
 	t.Helper()
 
@@ -236,8 +236,8 @@ func addCanaryRecordings(t *testing.T, s *Store, sub fabric.Subscriber) {
 	}
 }
 
-// eraser returns the request to erase a subscriber by the names in its row and addresses.
-func eraser(id string) fabric.ErasureRequest {
+// erasureOf returns the request to erase a subscriber by the names in its row and addresses.
+func erasureOf(id string) fabric.ErasureRequest {
 	until := time.Now().Add(time.Hour)
 	return fabric.ErasureRequest{
 		Revocation: revocation.Revocation{

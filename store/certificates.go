@@ -52,7 +52,8 @@ func (s *Certificates) ClaimCertificate(ctx context.Context, name string, until 
 	})
 }
 
-// ReleaseCertificate ends the claim that expires at until. It leaves any other claim unchanged.
+// ReleaseCertificate ends the claim that was made until the given time. It leaves any other claim
+// unchanged.
 func (s *Certificates) ReleaseCertificate(ctx context.Context, name string, until time.Time) error {
 	return s.once(ctx, audit.None("a lease"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1 AND updated = $2`, name, micros(until))

@@ -27,7 +27,7 @@ func TestAddressesStop(t *testing.T) {
 					CASE WHEN i % 5500 = 5 THEN 'Big Lobby' ELSE 'Room' END, 0 FROM n`,
 		)
 		for name, f := range map[string]fabric.AddressFilter{
-			"by age":            {DisplayName: "lobb"},
+			"oldest first":      {DisplayName: "lobb"},
 			"newest first":      {DisplayName: "lobb", Descending: true},
 			"by name":           {DisplayName: "LOBB", ByName: true},
 			"by name, backward": {DisplayName: "lobb", ByName: true, Descending: true},
@@ -38,7 +38,8 @@ func TestAddressesStop(t *testing.T) {
 	})
 }
 
-// testAddressesStop shows that three addresses are on three pages, forward and backward.
+// testAddressesStop shows that the three addresses that match f are on three pages, both forward and
+// backward.
 func testAddressesStop(t *testing.T, s *Store, f fabric.AddressFilter) {
 	t.Helper()
 	list := func(from string) page.Page[fabric.Address] {
@@ -128,7 +129,7 @@ func TestRecordingsStop(t *testing.T) {
 				pages: 3,
 			},
 			{
-				name: "tied",
+				name: "owner",
 				filter: recordings.Filter{
 					Owner:      recordings.Owner{ProjectID: "p", SubscriberID: "nobody"},
 					CallBegins: "call-",
@@ -137,7 +138,7 @@ func TestRecordingsStop(t *testing.T) {
 				pages: 3,
 			},
 			{
-				name:   "both",
+				name:   "direction and flag",
 				filter: recordings.Filter{Owner: owner, Direction: "inbound", Flag: levels.OneWay},
 				want:   10,
 				pages:  3,

@@ -23,7 +23,7 @@ func testClientEvents(t *testing.T, c Config) {
 	for _, tt := range []struct {
 		name   string
 		change func(*idp.Client)
-		want   map[string]string // the facts of the event; nil for no event
+		want   map[string]string // the details of the event; nil for no event
 	}{
 		{name: "nothing", change: func(*idp.Client) {}},
 		{
@@ -85,7 +85,7 @@ func testClientEvents(t *testing.T, c Config) {
 				t.Errorf("got an event with %v, want %v", got, tt.want)
 			}
 
-			was.Updated = client.Updated.Add(time.Second) // the next test begins with the same settings
+			was.Updated = client.Updated.Add(time.Second) // so that the next case begins with the same settings
 			if err := s.ReplaceClient(ctx, was, nil, client.Updated); err != nil {
 				t.Fatal(err)
 			}

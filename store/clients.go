@@ -98,7 +98,7 @@ var errClientChanged = problem.New(problem.Conflict, "client_changed",
 	"the client was changed or deleted in the meantime")
 
 // ReplaceClient writes the settings of a client and the given logos, unless the client has changed
-// since the given time. The event names only what has changed.
+// after the time since. The event names only what has changed.
 func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, logos brand.Logos, since time.Time) error {
 	redirects, redirectsErr := (*array)(&c.RedirectURIs).value()
 	logouts, logoutsErr := (*array)(&c.LogoutURIs).value()
@@ -212,7 +212,7 @@ func (s *Clients) SetClientLogos(ctx context.Context, id string, logos brand.Log
 // DeleteClient deletes the client with the id r.ID, along with its grants and consents, and revokes its
 // tokens. If the client has very many grants or consents, DeleteClient first revokes the tokens, and deletes
 // most rows in short transactions. It does so even if ctx is done, for at most deleteFor. If it is
-// interrupted then, it can be repeated.
+// interrupted during this time, it can be repeated.
 func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) error {
 	many, err := s.hasManyRows(ctx, r.ID)
 	if err != nil {
@@ -272,8 +272,8 @@ func (s *Clients) deleteClient(ctx context.Context, r revocation.Revocation) err
 	})
 }
 
-// emptyClient revokes the tokens that are issued within deleteFor, and all earlier ones. Then it deletes
-// most grants and consents of the client.
+// emptyClient revokes all earlier tokens of the client, and those that are issued within deleteFor.
+// Then it deletes most grants and consents of the client.
 func (s *Clients) emptyClient(ctx context.Context, r revocation.Revocation) error {
 	err := s.change(ctx, audit.Of("client.deletion_begun", "", "client", r.ID), func(t tx) error {
 		var name string

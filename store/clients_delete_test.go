@@ -34,7 +34,8 @@ func addGrants(t *testing.T, c Config, s *Store) revocation.Revocation {
 	return revocation.Revocation{Kind: revocation.Client, ID: "c", Until: end, Expires: end}
 }
 
-// checkTokens returns the error for a token that the client c is issued after the given time has passed.
+// checkTokens returns the error for a token that is issued to the client c when the duration after has
+// passed.
 func checkTokens(t *testing.T, s *Store, after time.Duration) error {
 	t.Helper()
 	l := revocation.New(s, nil)
@@ -45,8 +46,8 @@ func checkTokens(t *testing.T, s *Store, after time.Duration) error {
 }
 
 // TestDeleteLargeClient shows that most grants and consents of a client are deleted before the client, if
-// there are very many, and that those of other clients remain. It does not matter if the request ends
-// meanwhile.
+// there are very many, and that those of other clients remain. The deletion is completed even if the request
+// ends meanwhile.
 func TestDeleteLargeClient(t *testing.T) { EachDatabase(t, testDeleteLargeClient) }
 
 func testDeleteLargeClient(t *testing.T, c Config) {
@@ -67,7 +68,7 @@ func testDeleteLargeClient(t *testing.T, c Config) {
 	for _, table := range []string{"grants", "consents"} {
 		left, err := gather(t.Context(), s.read(), "listing", scanID, `SELECT client_id FROM `+table)
 		if err != nil || !slices.Equal(left, []string{"other"}) {
-			t.Errorf("the clients of the %s that are left are %q, %v, want other", table, left, err)
+			t.Errorf("the remaining %s belong to the clients %q, %v, want only other", table, left, err)
 		}
 	}
 
@@ -86,7 +87,8 @@ func testDeleteLargeClient(t *testing.T, c Config) {
 }
 
 // TestDeleteClientStops shows that the tokens of a client are revoked before its first grants are deleted.
-// If the deletion stops after a batch, they stay revoked, but only for as long as it might have taken.
+// If the deletion stops after a batch, these tokens stay revoked, but tokens that are issued after the time
+// for the deletion are valid.
 func TestDeleteClientStops(t *testing.T) { EachDatabase(t, testDeleteClientStops) }
 
 func testDeleteClientStops(t *testing.T, c Config) {

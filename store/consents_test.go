@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// consents holds ada's consents for three apps, and bob's for the first of them. Ada has two grants
+// consents holds ada's consents for three apps, and bob's consent for the first app. Ada has two grants
 // for the first app and one for the second, all in the same login.
 type consents struct {
 	*store.Store
@@ -197,7 +197,7 @@ func testRevokeConsent(t *testing.T, config store.Config) {
 		Rights:   []string{"openid"},
 	}
 	if err := c.RedeemCode(ctx, code, g); !errors.Is(err, problem.NotFound) {
-		t.Errorf("a code from before the revocation = %v, want not found", err)
+		t.Errorf("redeeming a code from before the revocation = %v, want not found", err)
 	}
 
 	if err := c.AddConsent(ctx, c.ada.ID, apps[1], []string{"openid"}, c.now); err != nil {
@@ -208,6 +208,6 @@ func testRevokeConsent(t *testing.T, config store.Config) {
 	wider.Hash = newID()
 	wider.Rights = []string{"openid", "Voice"}
 	if err := c.RedeemCode(ctx, wider, g); !errors.Is(err, problem.NotFound) {
-		t.Errorf("an earlier code with more rights than the new consent = %v, want not found", err)
+		t.Errorf("redeeming an earlier code with more rights than the new consent = %v, want not found", err)
 	}
 }

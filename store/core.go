@@ -22,7 +22,7 @@ type core struct {
 	auditKey atomic.Pointer[audit.Key]       // nil until Config.Audit or AuditBy sets it
 	replaced func(ctx context.Context) error // set by OnReplacedMaster; may be nil
 	lanes    uint64                          // number of lanes in the audit trail
-	turn     atomic.Uint64                   // counts audited changes, in order to use the lanes in turn
+	turn     atomic.Uint64                   // number of audited changes, by which they take turns with the lanes
 
 	tally tally
 }
@@ -125,7 +125,7 @@ func resultOf[T any](
 const sweepBatch = 500
 
 // sweep repeats query until it finds no more rows to delete or change. query must delete or change at
-// most $1 rows, and must not find the rows that it has changed again.
+// most $1 rows. The next run of query must not find the rows that an earlier run has changed.
 func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 	bounds = append([]any{sweepBatch}, bounds...)
 	for {
@@ -148,8 +148,8 @@ func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 }
 
 // withoutIndex returns a condition that has the same result, but uses no index. A sweep checks its condition
-// again for the rows that its subquery has found. If the condition had an index, SQLite would instead read
-// all rows that meet it, each time that it runs the statement.
+// a second time, for the rows that its subquery has found. If an index covered this second check, SQLite
+// would read all rows that meet the condition, each time that it runs the statement.
 func withoutIndex(condition string) string {
 	return `CASE WHEN ` + condition + ` THEN TRUE ELSE FALSE END`
 }

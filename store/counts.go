@@ -43,7 +43,7 @@ type activeKey struct {
 	day                 int64
 }
 
-// countedActions maps the audited actions that are counted to their counts.
+// countedActions maps the audited actions that are counted to the names of their counts.
 var countedActions = map[string]fabric.Counted{
 	"login":            fabric.CountedSignIns,
 	"call.ended":       fabric.CountedCalls,
@@ -97,7 +97,7 @@ func monthOf(day int64) int64 {
 // CountToken counts a token that was issued in a project.
 func (s *Counts) CountToken(projectID string) { s.tally.add(projectID, fabric.CountedTokens, s.now()) }
 
-// FlushCounts writes the counts since the last call. If it fails, they are lost.
+// FlushCounts writes the counts since the last call. If it fails, these counts are lost.
 func (s *Counts) FlushCounts(ctx context.Context) error {
 	counts, active := s.tally.take()
 	if len(counts) == 0 {

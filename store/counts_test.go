@@ -12,8 +12,8 @@ import (
 )
 
 // TestCounts shows that committed events are counted by day, and that counts are deleted with their
-// project. A subscriber is counted as active once a day and once a month, whichever node the
-// subscriber signs in to.
+// project. A subscriber is counted as active at most once a day and once a month, even after logins on
+// several nodes.
 func TestCounts(t *testing.T) { EachDatabase(t, testCounts) }
 
 func testCounts(t *testing.T, c Config) {
@@ -105,7 +105,8 @@ func testCounts(t *testing.T, c Config) {
 	}
 }
 
-// TestCountsActive shows that a subscriber is active once on each day, and once in each month.
+// TestCountsActive shows that a subscriber is counted once on each active day, and once in each active
+// month.
 func TestCountsActive(t *testing.T) { EachDatabase(t, testCountsActive) }
 
 func testCountsActive(t *testing.T, c Config) {

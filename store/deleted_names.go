@@ -18,7 +18,8 @@ const (
 	keptFullName  = "full_name"
 )
 
-// nameToKeep returns the name by which readers of the audit trail know a subscriber, and its kind.
+// nameToKeep returns the name by which readers of the audit trail know a subscriber, and the kind of
+// this name.
 func nameToKeep(s fabric.Subscriber) (name, kind string) {
 	if s.Email != "" {
 		return s.Email, keptEmail
@@ -45,7 +46,7 @@ func (t tx) keepName(ctx context.Context, s fabric.Subscriber, now time.Time) er
 }
 
 // keptSubscriber returns a deleted subscriber with its kept email or reference. It returns the zero
-// value if neither was kept, or if another subscriber now has the same one.
+// value if neither was kept, or if another subscriber now has the same email or reference.
 func keptSubscriber(ctx context.Context, t tx, projectID, id string) (sub fabric.Subscriber, err error) {
 	var name, kind string
 	err = checkRow(t.Row(ctx, `SELECT name, kind FROM deleted_names WHERE id = $1 AND project_id = $2
@@ -64,7 +65,8 @@ func keptSubscriber(ctx context.Context, t tx, projectID, id string) (sub fabric
 }
 
 // eraseNames deletes the kept name of a subscriber that was already deleted. It also clears the names
-// of deleted subscribers with the same email, but keeps their ids, so that they can be erased, too.
+// of deleted subscribers with the same email, but keeps the ids, so that these subscribers can be
+// erased, too.
 func (e *erasure) eraseNames(ctx context.Context) error {
 	res, err := e.tx.Exec(ctx, `DELETE FROM deleted_names WHERE project_id = $2 AND id = $1`, e.id, e.projectID)
 	deleted, err := countChanged(res, err, "names")

@@ -18,7 +18,7 @@ func testDeletedNames(t *testing.T, c Config) {
 	ctx := t.Context()
 	sub := plantCanary(t, s)
 	if _, err := s.FindDeletedName(ctx, "p", sub.ID); !errors.Is(err, problem.NotFound) {
-		t.Errorf("a name before the deletion: %v, want not found", err)
+		t.Errorf("FindDeletedName before the deletion: %v, want not found", err)
 	}
 	end := revocation.Revocation{
 		Kind:    revocation.Subscriber,
@@ -37,25 +37,25 @@ func testDeletedNames(t *testing.T, c Config) {
 			t.Errorf("FindDeletedName = %q, %v, want %q", name, err, sub.Email)
 		}
 		if ids := findDeletedNamed(t, s, "p", "Canary@Example.com"); len(ids) != 1 {
-			t.Errorf("FindDeletedNamed = %v, want the one with %q", ids, sub.Email)
+			t.Errorf("FindDeletedNamed with %q = %v, want one id", sub.Email, ids)
 		}
 	}
 	wantKept()
 	if _, err := s.FindDeletedName(ctx, "other", sub.ID); !errors.Is(err, problem.NotFound) {
-		t.Errorf("the name in another project: %v, want not found", err)
+		t.Errorf("FindDeletedName in another project: %v, want not found", err)
 	}
 	if ids := findDeletedNamed(t, s, "other", "canary@example.com"); len(ids) > 0 {
-		t.Errorf("by name in another project: %v, want none", ids)
+		t.Errorf("FindDeletedNamed in another project = %v, want none", ids)
 	}
-	if _, err := s.EraseSubscriber(ctx, "other", eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
-		t.Errorf("erased by another project: %v, want not found", err)
+	if _, err := s.EraseSubscriber(ctx, "other", erasureOf(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
+		t.Errorf("EraseSubscriber by another project: %v, want not found", err)
 	}
 	if err := s.ForgetDeletedNames(ctx, time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	wantKept()
 
-	eraseDeleted(t, s, eraser(sub.ID))
+	eraseDeleted(t, s, erasureOf(sub.ID))
 	if name, err := s.FindDeletedName(ctx, "p", sub.ID); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindDeletedName after the erasure = %q, %v, want not found", name, err)
 	}
@@ -79,7 +79,7 @@ func testDeletedNames(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if _, err := s.FindDeletedName(ctx, "p", "s"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("the name after ForgetDeletedNames: %v, want not found", err)
+		t.Errorf("FindDeletedName after ForgetDeletedNames: %v, want not found", err)
 	}
 }
 

@@ -34,7 +34,7 @@ func newSettled(t *testing.T, c store.Config) settled {
 	causeEvents(t, rows, project)
 	s.jobs = s.due(t)
 	if len(s.jobs) != 6 {
-		t.Fatalf("DueJobs = %+v, want six", s.jobs)
+		t.Fatalf("DueJobs = %+v, want six jobs", s.jobs)
 	}
 	if got := s.jobs[0].Event; got != string(fabric.SubscriberCreated) {
 		t.Fatalf("the first event is %q, want %q", got, fabric.SubscriberCreated)
@@ -113,15 +113,15 @@ func testSettle(t *testing.T, c store.Config) {
 		t.Errorf("Backlog = %d jobs, want 2", n)
 	}
 	if oldest.IsZero() {
-		t.Error("Backlog returns no time of the oldest job")
+		t.Error("Backlog returns no time for the oldest job")
 	}
 
 	left := s.due(t)
 	if len(left) != 1 {
-		t.Fatalf("DueJobs = %+v, want one", left)
+		t.Fatalf("DueJobs = %+v, want one job", left)
 	}
 	if left[0].ID != s.jobs[5].ID {
-		t.Errorf("DueJobs returns %s, want the unsettled %s", left[0].ID, s.jobs[5].ID)
+		t.Errorf("DueJobs returns %s, want %s, which is not settled", left[0].ID, s.jobs[5].ID)
 	}
 
 	s.settle(t, 1, deliver.Result{State: deliver.Dead, Ended: s.now})
@@ -205,7 +205,7 @@ func testRedeliverDead(t *testing.T, c store.Config) {
 			t.Errorf("the requeued delivery %d has the status %d, want 0", i, again.Status)
 		}
 		if !again.Ended.IsZero() {
-			t.Errorf("the requeued delivery %d ended at %v, want no time", i, again.Ended)
+			t.Errorf("the end of the requeued delivery %d is %v, want none", i, again.Ended)
 		}
 		if again.Response != "" {
 			t.Errorf("the requeued delivery %d has the response %q, want none", i, again.Response)
@@ -240,7 +240,7 @@ func testExpireDeliveries(t *testing.T, c store.Config) {
 		t.Error("the expired delivery has no error")
 	}
 	if expired.Ended.IsZero() {
-		t.Error("the expired delivery has no time of its end")
+		t.Error("the expired delivery has no end time")
 	}
 }
 
@@ -259,7 +259,7 @@ func testWebhookGone(t *testing.T, c store.Config) {
 	queue := s.Webhooks.Queue()
 	n, _, err := queue.Backlog(ctx)
 	if err != nil || n != 6 {
-		t.Errorf("Backlog = %d, %v, want the six of the other webhook", n, err)
+		t.Errorf("Backlog = %d, %v, want the six deliveries of the other webhook", n, err)
 	}
 
 	_, err = queue.HoldReceiver(ctx, deleted.ID, "a", time.Now(), time.Now())
@@ -274,6 +274,6 @@ func testWebhookGone(t *testing.T, c store.Config) {
 	}
 	n, _, err = queue.Backlog(ctx)
 	if err != nil || n != 0 {
-		t.Errorf("Backlog = %d, %v, want nothing of %s", n, err, other.ID)
+		t.Errorf("Backlog = %d, %v, want 0 deliveries, and none of %s", n, err, other.ID)
 	}
 }

@@ -45,8 +45,8 @@ func TestBreaking(t *testing.T) {
 	}
 }
 
-// expected lists the parts of migrations that are not additive. They were examined: a running older
-// version does not depend on them.
+// expected lists the parts of migrations that are not additive, but were examined and do not disturb
+// a running older version.
 var expected = []string{
 	// At most one project has open client registration, and an older version opens none.
 	"CREATE UNIQUE INDEX projects_open",
@@ -74,12 +74,13 @@ func TestAdditive(t *testing.T) {
 	}
 	for _, statement := range found {
 		if !slices.ContainsFunc(expected, func(e string) bool { return strings.Contains(statement, e) }) {
-			t.Errorf("an older version may not expect %s", statement)
+			t.Errorf("this statement may disturb a running older version: %s", statement)
 		}
 	}
 }
 
-// TestCheckDowngrade shows which changes are lost by going back to the copy from before an update.
+// TestCheckDowngrade shows that after an update, the copy from before it is reported, with the number
+// of changes that a downgrade would lose.
 func TestCheckDowngrade(t *testing.T) {
 	c := Config{URL: "sqlite:selvage.db", Dir: t.TempDir(), Audit: auditKey(t)}
 	create := func() (known int64) {

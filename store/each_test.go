@@ -58,7 +58,7 @@ func filled(t testing.TB, c Config, s *Store, statements ...string) {
 			return err
 		})
 		if err != nil {
-			t.Fatalf("%v of %s", err, statement)
+			t.Fatalf("%v for %s", err, statement)
 		}
 	}
 }

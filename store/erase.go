@@ -164,8 +164,8 @@ func (e *erasure) countRows(ctx context.Context) error {
 	return nil
 }
 
-// eraseMails deletes emails to the subscriber, and the links in them. It finds them by the
-// subscriber's id and by its email address.
+// eraseMails deletes emails to the subscriber, and the links in them. It finds them by the id and by the
+// email address of the subscriber.
 func (e *erasure) eraseMails(ctx context.Context) error {
 	recipientColumns := map[string]string{"mails": "recipient", "mail_links": "email"}
 	for table, recipient := range recipientColumns {
@@ -190,8 +190,8 @@ func (e *erasure) eraseDeliveries(ctx context.Context) error {
 
 // deleteDeliveries deletes the webhook deliveries about the subscriber or about its calls. It includes
 // deliveries that have been delivered. Only pending deliveries about the deletion of a subscriber
-// remain. subjects is the rest of an SQL condition, which begins with the subject. Its first argument is
-// the project. No index has the subjects, so all of them must be in one condition.
+// remain. subjects is the part of an SQL condition that follows the column subject. The first of its
+// arguments is the project. No index contains the subjects, so one condition must cover all of them.
 func (e *erasure) deleteDeliveries(ctx context.Context, subjects string, args ...any) error {
 	args = append(args[:len(args):len(args)], string(fabric.SubscriberDeleted))
 	res, err := e.tx.Exec(ctx, `DELETE FROM webhook_deliveries

@@ -66,7 +66,7 @@ func createWithAddress(t *testing.T, s *Store, sub fabric.Subscriber) {
 
 func deleteSubscriber(t *testing.T, s *Store, id string) {
 	t.Helper()
-	if err := s.DeleteSubscriber(t.Context(), "p", eraser(id).Revocation); err != nil {
+	if err := s.DeleteSubscriber(t.Context(), "p", erasureOf(id).Revocation); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -96,7 +96,7 @@ func eraseMentions(t *testing.T, s *Store, id string) bool {
 		t.Fatal(err)
 	}
 
-	erasure := eraseDeleted(t, s, eraser(id))
+	erasure := eraseDeleted(t, s, erasureOf(id))
 	recs, filters := erasure.Anonymized["recordings"], erasure.Deleted["recording_filters"]
 	if recs != filters {
 		t.Errorf("%d recordings and %d filters are erased, want the same number", recs, filters)
@@ -106,10 +106,10 @@ func eraseMentions(t *testing.T, s *Store, id string) bool {
 
 func TestEraseDeleted(t *testing.T) { EachDatabase(t, testEraseDeleted) }
 
-// testEraseDeleted shows that the erasure of a subscriber that was deleted before removes its email
-// and profile everywhere, even from the event of the deletion that has not been sent yet.
+// testEraseDeleted shows that the erasure of a subscriber that was deleted before removes the
+// subscriber's email and profile everywhere, even from the unsent event about the deletion.
 func testEraseDeleted(t *testing.T, c Config) {
-	s := filtering(t, c)
+	s := operatorRows(t, c)
 	hook := fabric.Webhook{
 		ID:        newID(),
 		ProjectID: "p",
@@ -167,7 +167,7 @@ func TestEraseEmailOfAnother(t *testing.T) { EachDatabase(t, testEraseEmailOfAno
 // testEraseEmailOfAnother shows that the erasure of a deleted subscriber does not erase mentions of
 // an email that another subscriber has now.
 func testEraseEmailOfAnother(t *testing.T, c Config) {
-	s := filtering(t, c)
+	s := operatorRows(t, c)
 	sub := addCanary(t, s)
 	deleteSubscriber(t, s, sub.ID)
 	addCanary(t, s)
@@ -191,7 +191,7 @@ func testEraseSecondAccount(t *testing.T, c Config) {
 		if deleted {
 			deleteSubscriber(t, s, second.ID)
 		}
-		if _, err := s.EraseSubscriber(t.Context(), "p", eraser(second.ID), time.Now()); err != nil {
+		if _, err := s.EraseSubscriber(t.Context(), "p", erasureOf(second.ID), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if ids := findDeletedNamed(t, s, "p", "canary@example.com"); len(ids) > 0 {
@@ -201,25 +201,25 @@ func testEraseSecondAccount(t *testing.T, c Config) {
 
 		name, err := s.FindDeletedName(t.Context(), "p", first.ID)
 		if err != nil || name != "" {
-			t.Errorf("the name of the first account: %q, %v, want an empty one", name, err)
+			t.Errorf("the name of the first account: %q, %v, want an empty name", name, err)
 		}
 		if ids := findDeletedNamed(t, s, "p", ""); len(ids) > 0 {
 			t.Errorf("an empty name finds %v, want none", ids)
 		}
-		eraseDeleted(t, s, eraser(first.ID))
+		eraseDeleted(t, s, erasureOf(first.ID))
 		if _, err := s.FindDeletedName(t.Context(), "p", first.ID); !errors.Is(err, problem.NotFound) {
 			t.Errorf("the first account after its erasure: %v, want not found", err)
 		}
 	}
 	if _, err := s.FindDeletedName(t.Context(), "p", "s"); err != nil {
-		t.Errorf("the name of another deleted subscriber: %v, want it kept", err)
+		t.Errorf("the name of another deleted subscriber: %v, want no error", err)
 	}
 }
 
 func TestEraseNamesake(t *testing.T) { EachDatabase(t, testEraseNamesake) }
 
-// testEraseNamesake shows that the erasure of a deleted subscriber finds recordings by its reference,
-// but not by its full name, which others may have, too.
+// testEraseNamesake shows that the erasure of a deleted subscriber finds recordings by the
+// subscriber's reference, but not by the full name, which others may have, too.
 func testEraseNamesake(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	now := time.Now()
@@ -250,7 +250,7 @@ func testEraseNamesake(t *testing.T, c Config) {
 			deleteSubscriber(t, s, sub.ID)
 			addCallFrom(t, s, tt.name)
 
-			req := eraser(sub.ID)
+			req := erasureOf(sub.ID)
 			namesOf := req.Names
 			req.Names = func(sub fabric.Subscriber, addresses []fabric.Address) (lower []string) {
 				for _, name := range namesOf(sub, addresses) {
@@ -275,7 +275,7 @@ func testEraseRestored(t *testing.T, c Config) {
 	deleteSubscriber(t, s, sub.ID)
 	createWithAddress(t, s, sub)
 
-	req := eraser(sub.ID)
+	req := erasureOf(sub.ID)
 	req.OnlyDeleted = true
 	if _, err := s.EraseSubscriber(t.Context(), "p", req, time.Now()); !errors.Is(err, problem.Conflict) {
 		t.Errorf("erasing a restored subscriber: %v, want a conflict", err)
@@ -283,7 +283,7 @@ func testEraseRestored(t *testing.T, c Config) {
 	if _, err := s.FindSubscriber(t.Context(), "p", sub.ID); err != nil {
 		t.Errorf("finding the restored subscriber: %v", err)
 	}
-	erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	erasure, err := s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func testEraseHeld(t *testing.T, c Config) {
 
 	erase := func() fabric.Erasure {
 		t.Helper()
-		erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+		erasure, err := s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

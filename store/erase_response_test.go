@@ -9,12 +9,12 @@ import (
 
 func TestEraseResponse(t *testing.T) { EachDatabase(t, testEraseResponse) }
 
-// testEraseResponse shows that the erasure of a subscriber who was deleted before removes what a
-// receiver responded to the deletion, but does not remove the delivery.
+// testEraseResponse shows that erasing a subscriber again removes a receiver's response to the event
+// about the first erasure, but not the delivery of the event.
 func testEraseResponse(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	sub := plantCanary(t, s)
-	if _, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now()); err != nil {
+	if _, err := s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -55,15 +55,15 @@ func testEraseResponse(t *testing.T, c Config) {
 		}
 	}
 	if responses == 0 {
-		t.Fatal("no delivery is about the deletion")
+		t.Fatal("there is no delivery about the first erasure")
 	}
 
-	erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	erasure, err := s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if erasure.Found {
-		t.Error("EraseSubscriber finds a subscriber that was deleted before")
+		t.Error("EraseSubscriber finds a subscriber who was already erased")
 	}
 	if n := erasure.Anonymized["webhook_deliveries"]; n != responses {
 		t.Errorf("EraseSubscriber anonymizes %d deliveries, want %d", n, responses)

@@ -16,8 +16,8 @@ import (
 
 func TestEraseSubscriber(t *testing.T) { EachDatabase(t, testEraseSubscriber) }
 
-// testEraseSubscriber shows that no row identifies an erased subscriber, and that the data of
-// others remains.
+// testEraseSubscriber shows that no row identifies a subscriber who was erased, and that other
+// people's data remains.
 func testEraseSubscriber(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	sub := plantCanary(t, s)
@@ -31,7 +31,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 	if planted < 6 {
 		t.Fatalf("the canary is in %d tables, too few for this test", planted)
 	}
-	_, err := s.EraseSubscriber(t.Context(), "other", eraser(sub.ID), time.Now())
+	_, err := s.EraseSubscriber(t.Context(), "other", erasureOf(sub.ID), time.Now())
 	if !errors.Is(err, problem.NotFound) {
 		t.Fatalf("erasing the subscriber of another project: %v, want not found", err)
 	}
@@ -40,7 +40,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		t.Fatalf("the subscriber was erased by another project: %v", err)
 	}
 
-	erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	erasure, err := s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		"webhook_deliveries": 4,
 	} {
 		if n := erasure.Deleted[what]; n != want {
-			t.Errorf("%d %s are deleted, want %d: %v", n, what, want, erasure.Deleted)
+			t.Errorf("%d rows of %s are deleted, want %d: %v", n, what, want, erasure.Deleted)
 		}
 	}
 
@@ -89,9 +89,9 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		}
 	}
 
-	_, err = s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	_, err = s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now())
 	if !errors.Is(err, problem.NotFound) {
-		t.Errorf("EraseSubscriber again = %v, want not found: only deliveries to webhooks remain", err)
+		t.Errorf("EraseSubscriber of an erased subscriber = %v, want not found", err)
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", "s"); err != nil {
 		t.Errorf("finding another subscriber: %v", err)
@@ -114,7 +114,7 @@ func TestEraseManyCalls(t *testing.T) {
 			'BEGIN PERFORM nextval(''statements''); RETURN NULL; END';
 		CREATE TRIGGER noted AFTER DELETE ON webhook_deliveries FOR EACH STATEMENT EXECUTE FUNCTION note();`)
 
-	erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	erasure, err := s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func testEraseDuringCall(t *testing.T, c Config) {
 	running := callAt("p", time.Now())
 	running.From = calls.Party{Name: "Canary Bird", Address: "/private/canary", SubscriberID: sub.ID}
 	saveCalls(t, s, running)
-	if _, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now()); err != nil {
+	if _, err := s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	saveCalls(t, s, ended(running, calls.NormalClearing, true))

@@ -42,7 +42,7 @@ func clientFacts(c idp.Client) []string {
 		"scopes", strings.Join(c.Scopes, " ")}
 }
 
-// brandFacts returns the settings of a client that only its events for changes contain.
+// brandFacts returns further settings of a client, which only the events about its changes contain.
 func brandFacts(c idp.Client) []string {
 	return []string{"brand_color", c.BrandColor, "logo", c.Logo, "dark_logo", c.DarkLogo,
 		"logout_uris", strings.Join(c.LogoutURIs, " ")}
@@ -113,8 +113,8 @@ func sessionEnded(ctx context.Context, project, subscriber, id string) audit.Eve
 	return e
 }
 
-// webhookEvent returns an event for a webhook. It omits the path and query of the URL, which may be
-// secret.
+// webhookEvent returns an event for a webhook. The event omits the path and query of the URL, because
+// they may be secret.
 func webhookEvent(action string, w fabric.Webhook) audit.Event {
 	return audit.Of(action, w.ProjectID, "webhook", w.ID).With("name", w.Name, "host", hostOf(w.URL),
 		"events", strings.TrimSpace(spaced(w.Events)), "enabled", strconv.FormatBool(w.Enabled))
@@ -159,8 +159,8 @@ func subscriberEvent(projectID, id string, c fabric.SubscriberChange, ends bool)
 	return audit.Of(action, projectID, "subscriber", id).With("changed", fields)
 }
 
-// changedFields returns the names of the fields that a change to a subscriber writes. Only disabled
-// and record_calls include their new value.
+// changedFields returns the names of the fields that a change to a subscriber writes. It adds the new
+// value only to disabled and record_calls.
 func changedFields(c fabric.SubscriberChange) string {
 	var names []string
 	for _, f := range []struct {

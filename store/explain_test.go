@@ -33,24 +33,24 @@ func (t spyTx) Row(ctx context.Context, sql string, args ...any) database.Scanne
 }
 
 // explain returns the database's plan for a query.
-func explain(t *testing.T, s *Store, q query, server bool) string {
+func explain(t *testing.T, s *Store, q query, isPostgres bool) string {
 	t.Helper()
-	explain := "EXPLAIN QUERY PLAN "
+	prefix := "EXPLAIN QUERY PLAN "
 	scan := func(row scanner) (step string, err error) {
 		var id, parent, unused int
 		err = row.Scan(&id, &parent, &unused, &step)
 		return step, err
 	}
-	if server {
-		explain = "EXPLAIN "
+	if isPostgres {
+		prefix = "EXPLAIN "
 		scan = scanID
 	}
-	lines, err := gather(t.Context(), s.read(), "asking for a plan", scan, explain+q.sql, q.args...)
+	lines, err := gather(t.Context(), s.read(), "asking for a plan", scan, prefix+q.sql, q.args...)
 	if err != nil {
-		t.Fatalf("%v of %s", err, q.sql)
+		t.Fatalf("%v for %s", err, q.sql)
 	}
 	if len(lines) == 0 {
-		t.Fatalf("there is no plan of %s", q.sql)
+		t.Fatalf("there is no plan for %s", q.sql)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -149,15 +149,15 @@ func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) 
 	})
 }
 
-// DeletePasskey deletes one of the owner's passkeys. With exceptLast, it does not delete the only
-// one.
+// DeletePasskey deletes one of the owner's passkeys. If exceptLast is set, it does not delete the
+// owner's only passkey.
 func (s *Factors) DeletePasskey(ctx context.Context, o factor.Owner, id string, exceptLast bool) error {
 	return s.deleteFactor(ctx, "passkeys", "passkey", "name", o, id, "passkey_removed", exceptLast)
 }
 
 // deleteFactor deletes a factor, and notifies its owner. name is an SQL expression for the name of
-// the factor. With keepPasskey, it does not leave the owner without a passkey. The owner is locked,
-// so that two deletions at the same time cannot delete the last two passkeys.
+// the factor. If keepPasskey is set, it does not leave the owner without a passkey. The owner is
+// locked, so that two deletions at the same time cannot delete the last two passkeys.
 func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o factor.Owner, id, what string,
 	keepPasskey bool) error {
 	return s.change(ctx, factorEvent("factor.removed", o, thing, id), func(t tx) error {

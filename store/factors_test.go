@@ -35,7 +35,7 @@ func wantOnce(t *testing.T, what string, lost problem.Kind, do func(i int) error
 	}
 	running.Wait()
 	if won.Load() != 1 {
-		t.Errorf("%s: %d of 50 won, want 1", what, won.Load())
+		t.Errorf("%s: %d of 50 calls succeeded, want 1", what, won.Load())
 	}
 }
 
@@ -183,10 +183,10 @@ func TestRecoveryCodesOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if codes.Left != 10 {
-			t.Errorf("%d codes are left of twenty sets, want the ten of one set", codes.Left)
+			t.Errorf("%d codes are left, want the ten codes of one set", codes.Left)
 		}
 		if codes.Created.IsZero() {
-			t.Error("the codes have no time of their creation")
+			t.Error("the codes have no creation time")
 		}
 
 		if err := s.ReplaceRecoveryCodes(ctx, ada, []string{"h"}, time.Now()); err != nil {
@@ -202,8 +202,8 @@ func TestRecoveryCodesOnce(t *testing.T) {
 	})
 }
 
-// TestFactorsOfDeletedOwners shows that factors are deleted with their owners, and that none can be
-// created for unknown owners.
+// TestFactorsOfDeletedOwners shows that factors are deleted with their owners, and that no factors can
+// be created for deleted owners.
 func TestFactorsOfDeletedOwners(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

@@ -33,7 +33,7 @@ func (f *Filler) merge(
 		p := pass{deletes: deletes, w: f.writer(t, func(int) {}), progress: progress}
 		err := f.s.Snapshot(ctx, func(here *Snapshot) error {
 			return compare(t, from.Rows(ctx, t), here.Rows(ctx, t), func(want, have Row) error {
-				return p.compared(ctx, want, have)
+				return p.handle(ctx, want, have)
 			})
 		})
 		if err == nil {
@@ -59,9 +59,9 @@ type pass struct {
 	changed, different int // rows that this pass changed, and rows left for the next pass
 }
 
-// compared handles one row. want is its content in the source, and have is its content here. Either
-// may be nil.
-func (p *pass) compared(ctx context.Context, want, have Row) error {
+// handle deletes, writes or counts one row. want is its content in the source, and have is its
+// content here. Either may be nil.
+func (p *pass) handle(ctx context.Context, want, have Row) error {
 	if want != nil && p.deletes {
 		p.progress(1)
 	}
@@ -83,8 +83,8 @@ func (p *pass) compared(ctx context.Context, want, have Row) error {
 	return p.w.update(ctx, want)
 }
 
-// compare calls do for each row of a table in either of two databases, in the order of their keys.
-// A row that is missing from one of the databases is passed as nil.
+// compare calls do for each row that a table has in at least one of two databases, in the order of
+// the keys. A row that is missing from one of the databases is passed as nil.
 func compare(t database.Table, left, right iter.Seq2[Row, error], do func(left, right Row) error) error {
 	nextLeft, stopLeft := iter.Pull2(left)
 	defer stopLeft()

@@ -151,7 +151,7 @@ func requireEqual(t *testing.T, got, want map[string]string) {
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d tables with rows, want %d", len(got), len(want))
+		t.Errorf("there are %d tables with rows, want %d", len(got), len(want))
 	}
 }
 
@@ -185,7 +185,7 @@ func filler(t *testing.T, c Config) *Filler {
 	return f
 }
 
-// requireRefused fails the test unless the database is refused as one in use.
+// requireRefused fails the test unless the database is refused as a database in use.
 func requireRefused(t *testing.T, c Config) {
 	t.Helper()
 	if _, err := OpenFiller(t.Context(), FillConfig{Config: c}); !errors.Is(err, problem.Conflict) {

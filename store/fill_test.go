@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestFillEveryTable copies the rows of every table between databases of the same and of different
-// types, by loading and by syncing. All copies are equal to the source.
+// TestFillEveryTable shows that the rows of every table can be copied between databases of the same type
+// and of different types, by loading and by syncing.
 func TestFillEveryTable(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, source Config) {
 		from := opened(t, source)

@@ -17,10 +17,10 @@ type rowWriter struct {
 	f                    *Filler
 	insertSQL, updateSQL string
 	deleteSQL            string
-	keys                 []int
+	keys                 []int // the indexes of the columns that identify a row
 	pending              []statement
 	progress             func(rows int)
-	thing                string
+	table                string
 }
 
 type statement struct {
@@ -30,7 +30,7 @@ type statement struct {
 
 func (f *Filler) writer(t database.Table, progress func(rows int)) *rowWriter {
 	names := t.Names()
-	w := &rowWriter{f: f, progress: progress, thing: t.Name}
+	w := &rowWriter{f: f, progress: progress, table: t.Name}
 	places := make([]string, len(names))
 	sets := make([]string, len(names))
 	for i, name := range names {
@@ -96,7 +96,7 @@ func (w *rowWriter) flush(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("writing table %s: %w", w.thing, err)
+		return fmt.Errorf("writing table %s: %w", w.table, err)
 	}
 
 	w.progress(len(w.pending))

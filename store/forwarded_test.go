@@ -9,8 +9,8 @@ import (
 func TestForwardedCalls(t *testing.T) { EachDatabase(t, testForwardedCalls) }
 
 // testForwardedCalls shows that a ringing call can be forwarded through a gateway, and that the
-// call does not count against its own caps. Its record names the party who answered, and an erasure
-// removes the payer.
+// call does not count against its own limits. Its record names the party who answered. If the payer is
+// erased, the record no longer names a payer.
 func testForwardedCalls(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	r := callAt("p", s.now())
@@ -22,7 +22,7 @@ func testForwardedCalls(t *testing.T, c Config) {
 		r.Lines = 2
 		wantNone := func(u calls.Usage) error {
 			if u != (calls.Usage{}) {
-				t.Errorf("SaveOutbound saw %+v, want nothing", u)
+				t.Errorf("SaveOutbound passes the usage %+v, want none", u)
 			}
 			return nil
 		}
@@ -80,7 +80,7 @@ func testForwardedCalls(t *testing.T, c Config) {
 		t.Errorf("the record of an answered call is to %+v, want no change", to)
 	}
 
-	if _, err := s.EraseSubscriber(t.Context(), "p", eraser(g.SubscriberID), s.now()); err != nil {
+	if _, err := s.EraseSubscriber(t.Context(), "p", erasureOf(g.SubscriberID), s.now()); err != nil {
 		t.Fatal(err)
 	}
 	erased := found()

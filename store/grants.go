@@ -54,7 +54,7 @@ var codeTable = table[idp.RedeemedCode]{
 
 // RedeemCode inserts the hash of a code, and its grant. If the hash is already stored, the error is
 // [problem.Conflict]. Therefore, only one of several concurrent redemptions of a code succeeds. If
-// one of the code's Uses is already stored, the error is the Refusal of the use. If the login has
+// one of the code's Uses is already stored, the error is the Refusal of this use. If the login has
 // ended, or the consent or another row that the grant needs is missing, the error is
 // [problem.NotFound].
 func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
@@ -93,8 +93,8 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 }
 
 // requireLogin returns problem.NotFound if a login has ended. If another change ends the login
-// concurrently, one of the two waits for the other. The other change then also ends the new grant,
-// or this one finds that the login has ended. Grants of the same login do not wait for each other.
+// concurrently, one of the two changes waits for the other. The other change then also ends the new
+// grant, or this change finds that the login has ended. Grants of the same login do not wait for each other.
 func (t tx) requireLogin(ctx context.Context, id string) error {
 	var found int
 	err := t.Shared(ctx, `SELECT 1 FROM login_sessions WHERE id = $1 AND ended = 0`, id).Scan(&found)
@@ -132,7 +132,7 @@ func (s *Grants) FindGrant(ctx context.Context, id string) (idp.Grant, error) {
 
 // RotateGrant writes the refresh token of a grant, if the hash of the stored token equals old.
 // Otherwise the error is [problem.Conflict]: the previous token was used before, or the grant was
-// revoked. If one of uses is already stored, the error is its Refusal.
+// revoked. If one of uses is already stored, the error is the Refusal of this use.
 func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string, uses ...idp.Use) error {
 	run := s.once
 	if len(uses) > 0 {

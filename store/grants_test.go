@@ -24,10 +24,10 @@ func testRedeemCodeOnce(t *testing.T, c Config) {
 		return s.RedeemCode(t.Context(), code, grant)
 	})
 	if won != 1 {
-		t.Errorf("%d redemptions of one code won, want 1", won)
+		t.Errorf("%d redemptions of one code succeeded, want 1", won)
 	}
 	if lost != 49 {
-		t.Errorf("%d redemptions of one code lost, want 49", lost)
+		t.Errorf("%d redemptions of one code failed, want 49", lost)
 	}
 
 	first, err := s.FindRedeemedCode(t.Context(), "h")
@@ -35,7 +35,7 @@ func testRedeemCodeOnce(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if _, err := s.FindGrant(t.Context(), first.GrantID); err != nil {
-		t.Errorf("the winner's grant: %v", err)
+		t.Errorf("FindGrant of the redeemed code's grant = %v", err)
 	}
 }
 
@@ -57,10 +57,10 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 
 	won, lost := crowd(t, func() error { return s.RotateGrant(t.Context(), next(newID()), "first") })
 	if won != 1 {
-		t.Errorf("%d rotations of one token won, want 1", won)
+		t.Errorf("%d rotations of one token succeeded, want 1", won)
 	}
 	if lost != 49 {
-		t.Errorf("%d rotations of one token lost, want 49", lost)
+		t.Errorf("%d rotations of one token failed, want 49", lost)
 	}
 
 	got, err := s.FindGrant(t.Context(), g.ID)
@@ -82,7 +82,7 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 	}
 }
 
-// storeGrant sets the id of a grant, and stores it as the result of the code h.
+// storeGrant sets a new id in the grant, and stores the grant as the grant of the redeemed code h.
 func storeGrant(t *testing.T, s *Store, g *idp.Grant) {
 	t.Helper()
 	g.ID = newID()

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// FindInvitationOf returns the pending invitation of a subscriber: its newest link and the newest
-// letter, whichever exists. A letter that was sent counts only while its link exists. If there is
+// FindInvitationOf returns the pending invitation of a subscriber: the newest link, the newest letter, or
+// both. A letter that was sent counts only while its link exists. If there is
 // neither a link nor an unsent letter, the error is problem.NotFound.
 func (s *Subscribers) FindInvitationOf(ctx context.Context, subscriberID string) (fabric.Invitation, error) {
 	const newest = ` ORDER BY created DESC LIMIT 1`

@@ -52,8 +52,8 @@ func (t mailTx) queueLetters(ctx context.Context, letters ...mail.Letter) error 
 	return nil
 }
 
-// TakeLetters leases due letters, at most the given number. If several nodes request the same
-// letter at the same time, only one of them gets the lease.
+// TakeLetters leases at most limit due letters. If several nodes request the same letter at the same
+// time, only one of them gets the lease.
 func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, limit int) ([]mail.Letter, error) {
 	due, err := gather(ctx, s.read(), "finding mails", scanID,
 		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), limit)
@@ -144,16 +144,15 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
 	})
 }
 
-// forgotten is the condition for emails that are deleted.
+// forgotten is the condition that an email is old enough to be deleted.
 const forgotten = `(state IN ('sent', 'kept') AND ended < $2 OR state = 'dead' AND ended < $3)`
 
-// forgetLetters deletes up to $1 emails. Each may have been queued again since the subquery has found it.
+// forgetLetters deletes up to $1 emails. Each may have been queued again since the subquery found it.
 var forgetLetters = `DELETE FROM mails WHERE id IN (SELECT id FROM mails WHERE ` + forgotten + ` LIMIT $1)
 	AND ` + withoutIndex(forgotten)
 
-// ForgetLetters deletes emails that were sent, or kept in the local mailbox, before the first time.
-// It also deletes emails that became dead before the second, and links that expired before the
-// third.
+// ForgetLetters deletes emails that were sent, or kept in the local mailbox, before sentBefore. It also
+// deletes emails that became dead before deadBefore, and links that expired before expiredBefore.
 func (s *Letters) ForgetLetters(ctx context.Context, sentBefore, deadBefore, expiredBefore time.Time) error {
 	letters := s.sweep(ctx, forgetLetters, micros(sentBefore), micros(deadBefore))
 	links := s.sweep(ctx, `DELETE FROM mail_links WHERE hash IN (

@@ -60,7 +60,8 @@ func (s letterStore) settle(r mail.Result) mail.Letter {
 	return letter
 }
 
-// TestTakeLetters shows that only one node gets a letter before its lease ends.
+// TestTakeLetters shows that of many nodes that take a letter, only one gets it. After that node's
+// lease, the letter can be taken again.
 func TestTakeLetters(t *testing.T) {
 	eachLetterStore(t, func(s letterStore) {
 		now := s.letter.Created
@@ -116,7 +117,7 @@ func TestSettleLetter(t *testing.T) {
 			s.t.Errorf("RetryDeadLetters = %d, %v, want 1", n, err)
 		}
 		if len(s.take(now)) != 1 {
-			s.t.Error("a letter to be retried is not due")
+			s.t.Error("after RetryDeadLetters the letter is not due")
 		}
 
 		sent := s.settle(mail.Result{State: mail.Sent, Ended: now})
@@ -128,14 +129,14 @@ func TestSettleLetter(t *testing.T) {
 		}
 		again := s.settle(mail.Result{State: mail.Dead, Ended: now})
 		if again.State != mail.Sent {
-			s.t.Errorf("settled twice, the letter is %s, want %s", again.State, mail.Sent)
+			s.t.Errorf("after another result, the sent letter is %s, want %s", again.State, mail.Sent)
 		}
 
 		if err := s.ForgetLetters(ctx, now.Add(time.Hour), now, now); err != nil {
 			s.t.Fatal(err)
 		}
 		if _, err := s.FindLetter(ctx, s.letter.ID); !errors.Is(err, problem.NotFound) {
-			s.t.Errorf("an expired letter = %v, want not found", err)
+			s.t.Errorf("FindLetter of an expired letter = %v, want not found", err)
 		}
 	})
 }

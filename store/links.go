@@ -45,8 +45,8 @@ func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 // link is bound, and the letter with the link has not been withdrawn. Otherwise the error is
 // problem.NotFound. If the link must be the only one for its purpose, bindLink also deletes the
 // subscriber's other links for this purpose. If the subscriber is changed concurrently, one of the
-// two changes waits for the other. The other change then finds the link, or this one finds that the
-// subscriber or the letter has changed.
+// two changes waits for the other. The other change then finds the link, or this change finds that
+// the subscriber or the letter has changed.
 func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
 			AND COALESCE(email, '') = $3 AND disabled = 0 AND (epoch = $4 OR $5 = 0)`,
@@ -74,7 +74,7 @@ func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	if l.Letter != "" {
 		return nil
 	}
-	// A link that is handed over also replaces the letters that would create another one.
+	// A link that is handed over also replaces the letters that would create another link.
 	err = t.Later(ctx, `DELETE FROM mails WHERE subscriber_id = $1 AND kind = $2 AND state IN ('pending', 'dead')`,
 		l.SubscriberID, string(l.Purpose))
 	if err != nil {
@@ -100,8 +100,8 @@ func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, no
 }
 
 // endLinks deletes the links of a subscriber, and the pending and dead letters that would create
-// new ones. It is called if the subscriber's password or email address has changed, or if all of
-// its logins end.
+// new links. It is called if the subscriber's password or email address has changed, or if all of the
+// subscriber's logins end.
 func (t tx) endLinks(ctx context.Context, sub fabric.Subscriber) error {
 	if err := t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1`, sub.ID); err != nil {
 		return fmt.Errorf("ending links: %w", err)

@@ -97,15 +97,15 @@ func TestUseLink(t *testing.T) {
 		s.create(link("reset", mail.Reset))
 		s.create(link("late", mail.Verify))
 		if err := s.use("reset", mail.Invitation); !errors.Is(err, problem.Conflict) {
-			s.t.Errorf("another purpose = %v, want a conflict", err)
+			s.t.Errorf("using a link for another purpose = %v, want a conflict", err)
 		}
 		if err := s.use("none", mail.Reset); !errors.Is(err, problem.Conflict) {
-			s.t.Errorf("an unknown link = %v, want a conflict", err)
+			s.t.Errorf("using an unknown link = %v, want a conflict", err)
 		}
 
 		s.ahead.Add(int64(2 * time.Hour))
 		if err := s.use("late", mail.Verify); !errors.Is(err, problem.Conflict) {
-			s.t.Errorf("an expired link = %v, want a conflict", err)
+			s.t.Errorf("using an expired link = %v, want a conflict", err)
 		}
 		if err := s.ForgetLetters(s.t.Context(), s.now(), s.now(), s.now()); err != nil {
 			s.t.Fatal(err)
@@ -123,7 +123,7 @@ func TestLinkBound(t *testing.T) {
 		other.Email = "b@example.com"
 		other.Bound = "elsewhere@example.com"
 		if err := s.CreateLink(ctx, other); !errors.Is(err, problem.NotFound) {
-			s.t.Errorf("a link bound to another email = %v, want not found", err)
+			s.t.Errorf("creating a link bound to another email = %v, want not found", err)
 		}
 
 		s.create(link("reset", mail.Reset))
@@ -156,8 +156,8 @@ func TestLinkBound(t *testing.T) {
 	})
 }
 
-// TestLinkWithdrawn shows that a letter creates no link after its invitation was withdrawn, even if
-// the letter was being written at that time. The same is true after the subscriber was disabled.
+// TestLinkWithdrawn shows that no link is created for the letter of an invitation that was withdrawn
+// while the letter was being written. The same is true if the subscriber was disabled in the meantime.
 func TestLinkWithdrawn(t *testing.T) {
 	eachLinkStore(t, func(s linkStore) {
 		ctx := s.t.Context()
@@ -197,7 +197,7 @@ func TestLinkWithdrawn(t *testing.T) {
 			s.wantGone(what, ofLetter.Hash)
 			ofLetter.Hash = "of the letter, after " + what
 			if err := s.CreateLink(ctx, ofLetter); !errors.Is(err, problem.NotFound) {
-				s.t.Errorf("%s: a link of the letter = %v, want not found", what, err)
+				s.t.Errorf("creating a link for the letter after %s = %v, want not found", what, err)
 			}
 		}
 	})

@@ -47,7 +47,7 @@ const (
 
 // page returns one page of the listing. It uses one query for the rows and, except on the first
 // page, another to find the first row of the previous page. If the listing has checks, end runs a
-// query before each of them.
+// query before each of these queries.
 func (l *listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
 	rows := l.selection
 	if rows.until, err = rows.end(ctx, t, forward); err != nil {
@@ -291,7 +291,7 @@ func each(
 	return nil
 }
 
-// startAt returns the key for a listing that is sorted by id only.
+// startAt returns the key of the first row of a page, for a listing that is sorted only by id.
 func startAt(id string) []any {
 	if id == "" {
 		return nil
@@ -330,15 +330,15 @@ func (w *where) compare(key []string, operator string, with []any) {
 }
 
 // A check is a condition without an index, so the rows that it excludes are read, too. In its SQL, each
-// $%d is replaced by the number of the parameter for the next argument, and $%[2]d by that for the
-// second.
+// $%d is replaced by the number of the parameter for the next argument, and $%[2]d by the number for the
+// second argument.
 type check struct {
 	condition string
 	args      []any
 }
 
 // containing returns checks that each word of text occurs in an SQL expression, in one of its spellings.
-// If text has more than maxWords words, it must occur as a whole.
+// If text has more than maxWords words, the text must occur as a whole.
 func containing(expression, text string) (checks []check) {
 	words := strings.Fields(text)
 	if len(words) > maxWords {
@@ -351,8 +351,8 @@ func containing(expression, text string) (checks []check) {
 }
 
 // spelled returns a check that one of the spellings of text occurs in an SQL expression; see
-// spellingsOfName. Text with only one spelling has one condition. Other text always has maxSpellings, so
-// few different queries are prepared.
+// spellingsOfName. Text with only one spelling has one condition. Other text always has maxSpellings
+// conditions, so that only few different queries are prepared.
 func spelled(expression, text string) (c check) {
 	spellings := spellingsOfName(text)
 	for len(spellings) > 1 && len(spellings) < maxSpellings {

@@ -17,9 +17,10 @@ const mid = 8_032
 
 func idAt(i int) string { return fmt.Sprintf("01900000-0000-7000-8000-%d", 100_000_000_000+i) }
 
-// fill creates n rows in each table. The rows are numbered in groups of the size every. The first
-// row of each group belongs to project one, and the others to another project. A quarter of project
-// one's subscribers and addresses are hidden. A sixteenth of its rows are rooms and agents.
+// fill creates n numbered rows in each table. every is the size of a group of rows. The first row of
+// each group belongs to project one, and the other rows belong to another project. A quarter of
+// project one's subscribers and addresses are hidden. A sixteenth of its addresses are rooms, and a
+// sixteenth of its resources are agents.
 func fill(t testing.TB, c Config, s *Store, n, every int) {
 	t.Helper()
 	const (
@@ -134,7 +135,7 @@ func addressList(name string, f fabric.AddressFilter, few bool) lister {
 	}
 }
 
-// addressLists returns a list of the addresses that pass a filter for each order.
+// addressLists returns the list of the addresses that match a filter in each of its orders.
 func addressLists(name string, f fabric.AddressFilter) (listers []lister) {
 	for _, order := range []struct {
 		name               string

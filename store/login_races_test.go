@@ -14,7 +14,7 @@ import (
 )
 
 // TestLoginsAgainstEnds shows that if new logins begin while the logins of a subscriber are ended,
-// the new logins are either ended or prevented.
+// each new login is either ended or refused.
 func TestLoginsAgainstEnds(t *testing.T) { EachDatabase(t, testLoginsAgainstEnds) }
 
 func testLoginsAgainstEnds(t *testing.T, c Config) {
@@ -102,12 +102,12 @@ func testEndLoginsAhead(t *testing.T, c Config) {
 			revocation.Subject{Kind: revocation.Session, ID: id},
 			revocation.Subject{Kind: revocation.Subscriber, ID: "s"})
 		if !errors.Is(err, problem.Unauthenticated) {
-			t.Errorf("a login made at %s is checked with %v, want Unauthenticated", at.Sub(now), err)
+			t.Errorf("Check of a login made %s after now = %v, want Unauthenticated", at.Sub(now), err)
 		}
 	}
 	later := now.Add(2 * time.Minute)
 	if err := list.Check(later, revocation.Subject{Kind: revocation.Subscriber, ID: "s"}); err != nil {
-		t.Errorf("a later login is checked with %v, want nil", err)
+		t.Errorf("Check of a later login = %v, want no error", err)
 	}
 }
 
@@ -124,7 +124,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 	ends := []struct {
 		name    string
 		do      func(g idp.Grant) error
-		logouts func(grants int) int // how many the client gets; nil if it is deleted
+		logouts func(grants int) int // how many logouts the client gets; nil if the client is deleted
 		rounds  int
 	}{
 		{
@@ -176,7 +176,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			g.SessionID = newID()
 			g.ClientID = newID()
 			signIn(t, s, g)
-			client := idp.Client{ID: g.ClientID, ProjectID: "p", Created: time.Now(), Metadata: listens}
+			client := idp.Client{ID: g.ClientID, ProjectID: "p", Created: time.Now(), Metadata: listening}
 			if err := s.CreateClient(ctx, client); err != nil {
 				t.Fatal(err)
 			}

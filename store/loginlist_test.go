@@ -100,7 +100,7 @@ func testListLogins(t *testing.T, c store.Config) {
 			t.Errorf("the methods of login %d are %q, want two", number, got.AMR)
 		}
 		if !got.Ended.IsZero() {
-			t.Errorf("login %d ended at %v, want no time", number, got.Ended)
+			t.Errorf("the end of login %d is %v, want none", number, got.Ended)
 		}
 		if len(got.Grants) != number {
 			t.Errorf("login %d has %d grants, want %d", number, len(got.Grants), number)
@@ -114,6 +114,6 @@ func testListLogins(t *testing.T, c store.Config) {
 
 	elsewhere, err := rows.ListLogins(ctx, newID(), sub.ID, page.Query{Size: 2})
 	if err != nil || len(elsewhere.Items) != 0 {
-		t.Errorf("ListLogins of another project = %+v, %v, want none", elsewhere.Items, err)
+		t.Errorf("ListLogins of another project = %+v, %v, want no logins", elsewhere.Items, err)
 	}
 }

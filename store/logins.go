@@ -36,7 +36,8 @@ var loginTable = table[idp.Login]{
 }
 
 // CreateLogin inserts a login if its subscriber still has the same password and is not disabled.
-// Otherwise the error is [problem.Conflict]. The first login of a subscriber queues no notices.
+// Otherwise the error is [problem.Conflict]. If it is the subscriber's first login, CreateLogin queues no
+// notices.
 func (s *Logins) CreateLogin(
 	ctx context.Context, l idp.Login, passwordHash string, notices ...mail.Letter,
 ) error {

@@ -179,7 +179,7 @@ func testSweepLogins(t *testing.T, c Config) {
 			left:    2,
 		},
 		{
-			name:    "all",
+			name:    "everything is old enough",
 			ahead:   2 * time.Hour,
 			began:   now.Add(time.Minute),
 			expired: now.Add(100 * time.Hour),
@@ -198,8 +198,7 @@ func testSweepLogins(t *testing.T, c Config) {
 	}
 }
 
-// TestRehashPassword shows that a hash is replaced once, and only if it is still the hash that was
-// read.
+// TestRehashPassword shows that a hash is replaced only if it is still the hash that was read.
 func TestRehashPassword(t *testing.T) { EachDatabase(t, testRehashPassword) }
 
 func testRehashPassword(t *testing.T, c Config) {
@@ -284,7 +283,7 @@ func testLiveLogins(t *testing.T, c Config) {
 			t.Errorf("%s: the scopes of the app are %q, want one", when, apps[0].Scopes)
 		}
 		if apps[0].Since.IsZero() {
-			t.Errorf("%s: the app has no beginning", when)
+			t.Errorf("%s: the app has no start time", when)
 		}
 	}
 
@@ -308,7 +307,7 @@ func testLiveLogins(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if len(live) != 2 {
-		t.Fatalf("LiveLogins = %+v, want two", live)
+		t.Fatalf("LiveLogins = %+v, want two logins", live)
 	}
 	if live[0].ID != good {
 		t.Errorf("the first live login is %s, want %s", live[0].ID, good)

@@ -21,9 +21,9 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	ctx := t.Context()
 	queue := s.Logouts.Queue()
-	client := newClient(t, s, listens)
+	client := newClient(t, s, listening)
 	signIn(t, s, g)
-	granted(t, s, g.SessionID, client.ID)
+	createGrant(t, s, g.SessionID, client.ID)
 	if err := s.EndLogins(ctx, time.Now(), end(revocation.Session, g.SessionID)); err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if receiver.URL != listens.BackchannelLogoutURI {
-		t.Errorf("the URL of the receiver is %q, want %s", receiver.URL, listens.BackchannelLogoutURI)
+	if receiver.URL != listening.BackchannelLogoutURI {
+		t.Errorf("the URL of the receiver is %q, want %s", receiver.URL, listening.BackchannelLogoutURI)
 	}
 	if receiver.ProjectID != "p" {
 		t.Errorf("the project of the receiver is %q, want p", receiver.ProjectID)
@@ -104,20 +104,22 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	wantLogouts(t, s, client.ID, 0)
 }
 
+// TestLogoutsOver shows how delivered logouts are deleted, dead logouts are redelivered, and pending
+// logouts expire.
 func TestLogoutsOver(t *testing.T) { EachDatabase(t, testLogoutsOver) }
 
 func testLogoutsOver(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	ctx := t.Context()
 	queue := s.Logouts.Queue()
-	client := newClient(t, s, listens)
+	client := newClient(t, s, listening)
 	now := time.Now()
 	var sids []string
 	for range 4 {
 		g.SessionID = newID()
 		sids = append(sids, g.SessionID)
 		signIn(t, s, g)
-		granted(t, s, g.SessionID, client.ID)
+		createGrant(t, s, g.SessionID, client.ID)
 		if err := s.EndLogins(ctx, now, end(revocation.Session, g.SessionID)); err != nil {
 			t.Fatal(err)
 		}

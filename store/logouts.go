@@ -16,13 +16,13 @@ import (
 // Logouts holds back-channel logouts and their delivery to clients.
 type Logouts struct{ *core }
 
-// Queue returns the queue of logouts for clients. The Subject of a job is the subscriber. Its ID
-// and Body are the id of the login.
+// Queue returns the queue of logouts for clients. The Subject of a job is the subscriber. The
+// ID and the Body are both the id of the login.
 func (s *Logouts) Queue() deliver.Queue { return s.queue() }
 
 func (s *Logouts) queue() queue { return queue{s.core, logoutNames} }
 
-// logoutNames replaces the placeholders of a queue for logouts. A login ends only once, so its id is
+// logoutNames replaces the placeholders in the statements of a queue. A login ends only once, so its id is
 // also the id of its logout.
 var logoutNames = strings.NewReplacer(
 	"{receivers}", "logout_receivers",
@@ -56,7 +56,7 @@ func (t tx) receiveLogouts(ctx context.Context, c idp.Client) error {
 }
 
 // queueLogouts queues the logouts for logins that a transaction has just ended. These are the
-// logins that ended at the time ended and have the given value in the given column, id or
+// logins that ended at the time ended and whose column has the value; the column is id or
 // subscriber_id. A client is notified if it ever had a grant in the login, even a revoked one,
 // because the client's own session may outlive the grant.
 func (t tx) queueLogouts(ctx context.Context, column, value string, ended time.Time) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// listens is the metadata of a client with a back-channel logout URI.
-var listens = idp.Metadata{BackchannelLogoutURI: "https://rp.example/logout"}
+// listening is the metadata of a client with a back-channel logout URI.
+var listening = idp.Metadata{BackchannelLogoutURI: "https://rp.example/logout"}
 
 // logoutsOf returns all logouts of a client.
 func logoutsOf(t *testing.T, s *Store, clientID string) []fabric.Logout {
@@ -33,8 +33,8 @@ func wantLogouts(t *testing.T, s *Store, clientID string, want int) {
 	}
 }
 
-// granted creates a grant in a login, for a client.
-func granted(t *testing.T, s *Store, sid, clientID string) {
+// createGrant creates a grant for a client in the login sid.
+func createGrant(t *testing.T, s *Store, sid, clientID string) {
 	t.Helper()
 	g := idp.Grant{
 		ID:           newID(),
@@ -60,8 +60,8 @@ func newClient(t *testing.T, s *Store, m idp.Metadata) idp.Client {
 }
 
 // TestLogouts shows that when a login ends for any reason, one logout is queued for each client that
-// receives logouts and ever had a grant in the login. None is queued for other clients. A login that
-// continues causes no logouts.
+// ever had a grant in it and has a back-channel logout URI. No logout is queued for any other client,
+// or while the login continues.
 func TestLogouts(t *testing.T) { EachDatabase(t, testLogouts) }
 
 func testLogouts(t *testing.T, c Config) {
@@ -82,7 +82,7 @@ func testLogouts(t *testing.T, c Config) {
 		name   string
 		do     func(sid string) error
 		ended  int // expected logouts in the login sid, for each of its clients
-		others int // expected logouts in the subscriber's other login
+		others int // expected logouts in the subscriber's other login, for each of its clients
 	}{
 		{name: "EndSession", do: endSession, ended: 1},
 		{
@@ -143,16 +143,16 @@ func testLogouts(t *testing.T, c Config) {
 				}
 			}
 
-			twice := newClient(t, s, listens)
-			revoked := newClient(t, s, listens)
-			elsewhere := newClient(t, s, listens)
-			none := newClient(t, s, listens)
+			twice := newClient(t, s, listening)
+			revoked := newClient(t, s, listening)
+			elsewhere := newClient(t, s, listening)
+			none := newClient(t, s, listening)
 			silent := newClient(t, s, idp.Metadata{})
 			for _, id := range []string{twice.ID, twice.ID, revoked.ID, silent.ID} {
-				granted(t, s, sid, id)
+				createGrant(t, s, sid, id)
 			}
 
-			granted(t, s, other, elsewhere.ID)
+			createGrant(t, s, other, elsewhere.ID)
 
 			// A client that revokes its own grant keeps its session.
 			err := s.change(ctx, audit.None("a test"), func(t tx) error {
@@ -174,7 +174,7 @@ func testLogouts(t *testing.T, c Config) {
 
 			for _, l := range logoutsOf(t, s, twice.ID) {
 				if l.LoginID != sid {
-					t.Errorf("the logout is in the login %s, want %s", l.LoginID, sid)
+					t.Errorf("the logout is of the login %s, want %s", l.LoginID, sid)
 				}
 				if l.SubscriberID != "s" {
 					t.Errorf("the logout is of the subscriber %q, want s", l.SubscriberID)
@@ -183,7 +183,7 @@ func testLogouts(t *testing.T, c Config) {
 					t.Errorf("the logout is %s, want %s", l.State, fabric.Pending)
 				}
 				if l.Created.IsZero() {
-					t.Error("the logout has no time of its creation")
+					t.Error("the logout has no creation time")
 				}
 			}
 		})

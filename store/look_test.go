@@ -23,11 +23,12 @@ func TestNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if newest.Before(before) || newest.After(time.Now()) {
-		t.Errorf("Newest = %v, want a time after %v that has passed", newest, before)
+		t.Errorf("Newest = %v, want a past time after %v", newest, before)
 	}
 }
 
-// TestLook shows that Look creates no database, and that opening one read-only changes nothing.
+// TestLook shows that Look creates no database, and that a database that was opened read-only cannot be
+// changed.
 func TestLook(t *testing.T) {
 	c := store.Config{Dir: t.TempDir(), Audit: storetest.Key()}
 	_, known, err := store.Look(t.Context(), c)
@@ -64,6 +65,6 @@ func TestLook(t *testing.T) {
 
 	p.ID = newID()
 	if err := s.CreateProject(t.Context(), p); !errors.Is(err, database.ErrReadOnly) {
-		t.Errorf("a change = %v, want ErrReadOnly", err)
+		t.Errorf("a change of a read-only database: got %v, want ErrReadOnly", err)
 	}
 }

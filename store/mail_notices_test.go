@@ -45,7 +45,7 @@ func newestLetter(t *testing.T, s *Store) mail.Letter {
 	t.Helper()
 	letters, err := s.ListLetters(t.Context(), mail.Pending, page.Query{Size: 1})
 	if err != nil || len(letters.Items) != 1 {
-		t.Fatalf("the pending letters are %+v, %v, want one on the page", letters.Items, err)
+		t.Fatalf("the first page of the pending letters is %+v, %v, want one letter", letters.Items, err)
 	}
 	return letters.Items[0]
 }
@@ -141,10 +141,10 @@ func TestNotices(t *testing.T) {
 			t.Errorf("the removed passkey is called %q, want Phone", facts["name"])
 		}
 		if facts["address"] != "192.0.2.7" {
-			t.Errorf("it was removed from the address %q, want 192.0.2.7", facts["address"])
+			t.Errorf("the passkey was removed from the address %q, want 192.0.2.7", facts["address"])
 		}
 		if facts["by"] != "" {
-			t.Errorf("it was removed by %q, want the owner", facts["by"])
+			t.Errorf(`the passkey was removed by %q, want "" for the owner`, facts["by"])
 		}
 
 		others := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey}, Address: "192.0.2.9"})
@@ -175,7 +175,7 @@ func TestEpoch(t *testing.T) {
 			}
 			found, err := s.FindSubscriber(t.Context(), "p", "s")
 			if err != nil || found.Epoch != changed.Epoch {
-				t.Errorf("after reading again the epoch is %d, %v, want %d", found.Epoch, err, changed.Epoch)
+				t.Errorf("FindSubscriber returns the epoch %d, %v, want %d", found.Epoch, err, changed.Epoch)
 			}
 			return changed.Epoch
 		}

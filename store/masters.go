@@ -30,11 +30,13 @@ func (s *Ring) MasterKeys(ctx context.Context) ([]keys.MasterRecord, error) {
 //
 //   - replaces the records of master keys, and the ring, if neither was changed in the meantime,
 //   - locks the lanes of the audit trail,
-//   - authenticates the records of the lanes with the key to, if the previous key did, so that
-//     tampering remains detectable,
-//   - writes its own event, like all later events, with the key to.
+//   - authenticates the records of the lanes with the new key if the previous key authenticated
+//     them, so that tampering remains detectable,
+//   - authenticates its own event, and all later events, with the new key.
 //
 // The error is [problem.Conflict] if the ring or the master key was changed in the meantime.
+//
+// to is the audit key that is derived from the new master key.
 func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.Key) error {
 	from := s.auditKey.Load()
 	newest := p.Masters[len(p.Masters)-1]
@@ -194,7 +196,8 @@ func (t ringTx) endSpan(ctx context.Context, h audit.Head, from, to *audit.Key) 
 	return nil
 }
 
-// MarkResealed records when all secrets were last found to be sealed with the newest master key.
+// MarkResealed records that at the given time, all secrets were sealed with the newest master key,
+// which has the given generation.
 func (s *Ring) MarkResealed(ctx context.Context, generation int64, at time.Time) error {
 	return s.once(ctx, audit.None("progress"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE master_keys SET resealed = $2 WHERE generation = $1`, generation, micros(at))

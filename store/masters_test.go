@@ -118,13 +118,13 @@ func testReplaceMaster(t *testing.T, c Config) {
 		`DELETE FROM audit_spans`,
 		`UPDATE audit_heads SET mac = ''`,
 	} {
-		wantUndone(t, s, sql)
+		wantDetected(t, s, sql)
 	}
 }
 
-// wantUndone changes the trail with sql and then restores it. The test fails unless verification
-// finds the change, and nothing broken after it.
-func wantUndone(t *testing.T, s *Store, sql string) {
+// wantDetected changes the trail with sql and then restores it. The test fails unless verification
+// detects the change, and finds nothing broken once the trail is restored.
+func wantDetected(t *testing.T, s *Store, sql string) {
 	t.Helper()
 	saved := []string{"audit", "audit_heads", "audit_spans"}
 	for _, table := range saved {
@@ -188,8 +188,8 @@ func testReplaceMasterOnce(t *testing.T, c Config) {
 	}
 }
 
-// TestReseal shows that each secret is sealed again once, and that unreadable secrets do not stop
-// the others.
+// TestReseal shows that each secret is sealed again once, and that an unreadable secret does not keep
+// the others from being sealed.
 func TestReseal(t *testing.T) { EachDatabase(t, testReseal) }
 
 func testReseal(t *testing.T, c Config) {

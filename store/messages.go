@@ -317,7 +317,7 @@ func (s *Messages) ListMessagesOf(
 
 // messagesOf returns alternative conditions for the messages of a member: messages that it sent to
 // another member, messages that it received, and messages in each of its rooms. No message meets
-// two of them.
+// two of these conditions.
 func (w *where) messagesOf(memberID string, rooms []string) []string {
 	w.args = append(w.args, memberID)
 	arg := fmt.Sprintf("$%d", len(w.args))
@@ -332,8 +332,8 @@ func (w *where) messagesOf(memberID string, rooms []string) []string {
 	return ways
 }
 
-// MessagesBetween returns the messages of a conversation whose ids are between two ids, oldest
-// first. It returns at most the given number.
+// MessagesBetween returns the messages of a conversation whose ids are greater than after and less
+// than before, oldest first. It returns at most limit messages.
 func (s *Messages) MessagesBetween(
 	ctx context.Context, conversationID, after, before string, limit int,
 ) ([]chat.Message, error) {
@@ -359,7 +359,7 @@ func (s *Messages) PruneMessages(ctx context.Context, before time.Time) error {
 		return err
 	}
 	// On PostgreSQL, only the condition outside of the subquery is checked again if this change has
-	// waited for one that adds a message.
+	// waited for a change that adds a message.
 	return s.sweep(ctx, `DELETE FROM conversations WHERE id IN (
 		SELECT id FROM conversations WHERE room = 0 AND last_at < $2 ORDER BY last_at LIMIT $1)
 		AND last_at < $2`, micros(before))

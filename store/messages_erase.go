@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// eraseMessages deletes the messages that the subscriber sent, the webhook deliveries about its
-// messages, and the conversations in which nobody else is left. It removes the subscriber from the
-// messages that others sent to it.
+// eraseMessages deletes the messages that the subscriber sent, the webhook deliveries about the
+// subscriber's messages, and the conversations in which nobody else is left. It removes the subscriber
+// from messages that the subscriber received.
 func (e *erasure) eraseMessages(ctx context.Context) error {
 	const deleteDeliveries = `DELETE FROM webhook_deliveries WHERE subject IN (
 		SELECT id FROM messages
@@ -45,8 +45,8 @@ func (e *erasure) eraseMessages(ctx context.Context) error {
 	return nil
 }
 
-// leaveConversations removes a subscriber that is being deleted from its conversations. The other
-// members keep the messages.
+// leaveConversations removes a subscriber from all conversations, because the subscriber is being
+// deleted. The other members keep the messages.
 func (t tx) leaveConversations(ctx context.Context, id string) error {
 	for _, query := range []string{
 		`UPDATE conversations SET pair = id WHERE room = 0

@@ -24,8 +24,8 @@ func testEraseMessages(t *testing.T, c Config) {
 	ctx := t.Context()
 	people := addPeople(t, s, "ada", "bob")
 	ada, bob := people[0], people[1]
-	fromAda := addMessage(t, s, written(ada, bob, "from ada"))
-	addMessage(t, s, written(bob, ada, "from bob"))
+	fromAda := addMessage(t, s, newMessage(ada, bob, "from ada"))
+	addMessage(t, s, newMessage(bob, ada, "from bob"))
 	erase := func(id string) fabric.Erasure {
 		t.Helper()
 		req := fabric.ErasureRequest{
@@ -69,28 +69,28 @@ func testEraseMessages(t *testing.T, c Config) {
 		t.Errorf("bob finds the conversation %s, want %s", kept.ID, fromAda.ConversationID)
 	}
 	if kept.Key != kept.ID {
-		t.Errorf("the key of the conversation is %q, want its id, without the members' ids", kept.Key)
+		t.Errorf("the key of the conversation is %q, want its id %q", kept.Key, kept.ID)
 	}
 
 	if erasure := erase(bob.SubscriberID); !erasure.Found {
 		t.Error("erasing bob does not find him")
 	}
 	if _, err := s.FindConversation(ctx, "p", kept.Key); !errors.Is(err, problem.NotFound) {
-		t.Errorf("the conversation that nobody is left in: %v, want not found", err)
+		t.Errorf("finding a conversation without members: %v, want not found", err)
 	}
 }
 
 func TestPruneMessages(t *testing.T) { EachDatabase(t, testPruneMessages) }
 
-// testPruneMessages shows that old messages are deleted, and with them the conversations between
-// two members that have no newer messages.
+// testPruneMessages shows that old messages are deleted, and with them the conversations of two
+// members in which there are no newer messages.
 func testPruneMessages(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx := t.Context()
 	people := addPeople(t, s, "ada", "bob", "eve")
 	ada, bob, eve := people[0], people[1], people[2]
-	old := addMessage(t, s, written(ada, bob, "old"))
-	addMessage(t, s, written(ada, eve, "new"))
+	old := addMessage(t, s, newMessage(ada, bob, "old"))
+	addMessage(t, s, newMessage(ada, eve, "new"))
 
 	twoDaysAgo := uuid7.First(time.Now().Add(-48 * time.Hour))
 	err := s.change(ctx, audit.None("a test"), func(tx tx) error {

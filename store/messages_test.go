@@ -56,8 +56,8 @@ func between(a, b chat.Party) chat.Conversation {
 	return chat.Conversation{ID: newID(), ProjectID: "p", Key: key}
 }
 
-// written returns a message that has not been added yet.
-func written(from, to chat.Party, text string) chat.Message {
+// newMessage returns a message that has not been added yet.
+func newMessage(from, to chat.Party, text string) chat.Message {
 	return chat.Message{ProjectID: "p", From: from, To: to, Text: text, Created: time.Now().UTC()}
 }
 
@@ -102,7 +102,7 @@ func testMessagesAtOnce(t *testing.T, c Config) {
 		from, to := people[i%2], people[1-i%2]
 		writing.Go(func() {
 			for range each {
-				_, err := s.AddMessage(t.Context(), between(from, to), written(from, to, "now"), false)
+				_, err := s.AddMessage(t.Context(), between(from, to), newMessage(from, to, "now"), false)
 				if err != nil {
 					t.Errorf("writing a message: %v", err)
 				}
@@ -111,7 +111,7 @@ func testMessagesAtOnce(t *testing.T, c Config) {
 	}
 	writing.Wait()
 
-	last := addMessage(t, s, written(people[0], people[1], "last"))
+	last := addMessage(t, s, newMessage(people[0], people[1], "last"))
 	found := listMessages(t, s, chat.Filter{ConversationID: last.ConversationID}, page.Query{Size: 1000})
 	if want := writers*each + 1; len(found.Items) != want {
 		t.Errorf("%d messages are in the conversation, want %d", len(found.Items), want)
@@ -138,8 +138,8 @@ func testMessages(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 
-	first := addMessage(t, s, written(ada, bob, "one"))
-	second, err := s.AddMessage(ctx, between(bob, ada), written(bob, ada, "two"), true)
+	first := addMessage(t, s, newMessage(ada, bob, "one"))
+	second, err := s.AddMessage(ctx, between(bob, ada), newMessage(bob, ada, "two"), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func testMessages(t *testing.T, c Config) {
 	if second.ID <= first.ID {
 		t.Fatalf("the second message has the id %s, want one after %s", second.ID, first.ID)
 	}
-	third := addMessage(t, s, written(ada, bob, "three"))
+	third := addMessage(t, s, newMessage(ada, bob, "three"))
 
 	inConversation := chat.Filter{ConversationID: first.ConversationID}
 	newer := listMessages(t, s, inConversation, page.Query{Size: 2})
@@ -179,7 +179,7 @@ func testMessages(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if got := textsOf(middle); !slices.Equal(got, []string{"two"}) {
-		t.Errorf("between the first and the third message are %q, want two", got)
+		t.Errorf("between the first and the third message there are %q, want two", got)
 	}
 
 	wantConversation(t, s, ada, bob, third)
@@ -234,7 +234,7 @@ func TestPruneMeanwhile(t *testing.T) {
 	s, _, _ := grantRows(t, Config{URL: preparedServer(t), Audit: auditKey(t), Patience: time.Minute})
 	ctx, now := t.Context(), time.Now()
 	people := addPeople(t, s, "ada", "bob")
-	old := written(people[0], people[1], "old")
+	old := newMessage(people[0], people[1], "old")
 	old.Created = now.AddDate(0, 0, -2)
 	addMessage(t, s, old)
 
@@ -267,22 +267,22 @@ func TestPruneMeanwhile(t *testing.T) {
 func TestMessageOrder(t *testing.T) { EachDatabase(t, testMessageOrder) }
 
 // testMessageOrder shows that messages that nodes with different clocks send at the same time form
-// one chain in the order of their ids. Of several requests with the same key, one wins.
+// one chain in the order of their ids. Of several messages with the same key, only one is added.
 func testMessageOrder(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	people := addPeople(t, s, "ada", "bob")
 	ada, bob := people[0], people[1]
-	ahead := written(ada, bob, "ahead")
+	ahead := newMessage(ada, bob, "ahead")
 	ahead.Created = ahead.Created.Add(time.Hour)
 	addMessage(t, s, ahead)
 
 	const different, same = 25, 25
 	var messages []chat.Message
 	for i := range different {
-		messages = append(messages, written(people[i%2], people[1-i%2], fmt.Sprint(i)))
+		messages = append(messages, newMessage(people[i%2], people[1-i%2], fmt.Sprint(i)))
 	}
 	for i := range same {
-		m := written(ada, bob, fmt.Sprint(different+i))
+		m := newMessage(ada, bob, fmt.Sprint(different+i))
 		m.Key = "same"
 		messages = append(messages, m)
 	}
@@ -305,7 +305,7 @@ func testMessageOrder(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if want := 1 + different + 1; len(sent) != want {
-		t.Fatalf("there are %q, want %d messages: the first, the different ones and one with the key",
+		t.Fatalf("there are %q, want %d messages: the first one, those without a key and one with the key",
 			textsOf(sent), want)
 	}
 	if sent[0].Text != "ahead" {

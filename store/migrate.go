@@ -167,8 +167,8 @@ func copyBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, versi
 	return errors.Join(errs...)
 }
 
-// makeNewest makes the copy of a version the last one in copies, even if the clock was set back after
-// other copies were made. Otherwise, the copy could be deleted as the oldest one.
+// makeNewest ensures that the copy of a version is the newest copy by its time, even if the clock was
+// set back after other copies were made. Otherwise, the copy could be deleted as the oldest one.
 func makeNewest(file string, version int64) error {
 	versions := copies(file)
 	if len(versions) == 0 || versions[len(versions)-1] == version {

@@ -20,8 +20,8 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// laterMigrations returns all migrations up to the given version: those of this package, and
-// invented ones after them.
+// laterMigrations returns all migrations up to the given version: those of this package, followed by
+// invented ones.
 func laterMigrations(t testing.TB, version int) fs.FS {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")
@@ -160,8 +160,8 @@ func TestOpenAndDie(t *testing.T) {
 	}
 }
 
-// killedAt returns the schema version to which processes migrate before they are killed. There are
-// several migrations before it, so that a process can also be killed between two of them.
+// killedAt returns the schema version to which processes migrate until they are killed. Several
+// migrations lead to it, so that a process can also be killed between two of them.
 func killedAt(t testing.TB) int {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")
@@ -279,8 +279,8 @@ func openAt(t *testing.T, c Config, version int) {
 	}
 }
 
-// TestBefore shows that the file is copied before its schema changes, and that the copy can be
-// opened. A new database is not copied. Only the two newest copies are kept.
+// TestBefore shows that the database's file is copied before its schema is changed, and that the copy
+// can be opened. A new database is not copied. Only the two newest copies are kept.
 func TestBefore(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	newest := newestVersion(t)
@@ -291,8 +291,8 @@ func TestBefore(t *testing.T) {
 	}
 
 	copied := copyOf(file, int64(newest))
-	// Simulate a downgrade from schema 99. Its copy has the highest number, but is not the newest
-	// one.
+	// The copy of schema 99 is from before a downgrade: it has the highest number, but is not the
+	// newest copy.
 	for age, version := range []int64{int64(newest), 10, 99, 2} {
 		at := time.Now().Add(time.Duration(-age-1) * time.Hour)
 		old := copyOf(file, version)
@@ -358,7 +358,7 @@ func wantSchema(t *testing.T, c Config, version int) {
 	}
 }
 
-// TestNoCopy shows that if the file cannot be copied, the schema is not changed.
+// TestNoCopy shows that if the database's file cannot be copied, the schema is not changed.
 func TestNoCopy(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	newest := newestVersion(t)

@@ -12,13 +12,14 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// ofParty returns a filter for the recordings of project p with a party.
+// ofParty returns a filter for the recordings of project p in which the given party called or was
+// called.
 func ofParty(party string) recordings.Filter {
 	return recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, Party: party}
 }
 
-// partiesOf lists the callers of the recordings that a search by party finds.
-func partiesOf(t *testing.T, s *Store, party string) (callers []string) {
+// callersOf lists the callers of the recordings that a search by party finds.
+func callersOf(t *testing.T, s *Store, party string) (callers []string) {
 	t.Helper()
 	found := listRecordings(t, s, ofParty(party), page.Query{Size: 100})
 	for _, r := range found.Items {
@@ -71,7 +72,7 @@ func testSearchByNumber(t *testing.T, c Config) {
 	}
 
 	for _, asked := range numberSpellings {
-		if found := partiesOf(t, s, asked); len(found) != len(numberSpellings) {
+		if found := callersOf(t, s, asked); len(found) != len(numberSpellings) {
 			t.Errorf("%q finds %q, want all %d spellings", asked, found, len(numberSpellings))
 		}
 	}
@@ -89,14 +90,14 @@ func testSearchByNumber(t *testing.T, c Config) {
 		"/private/ada":   15,
 		"bob":            0,
 	} {
-		if found := partiesOf(t, s, asked); len(found) != want {
+		if found := callersOf(t, s, asked); len(found) != want {
 			t.Errorf("%q finds %q, want %d", asked, found, want)
 		}
 	}
 }
 
-// TestSearchByBeginning shows that the beginning of a number or an address finds it, with the plus
-// or without it. A search is refused if too many numbers have the beginning.
+// TestSearchByBeginning shows that a number or an address is found by its beginning. The plus of a
+// number can be omitted. A search is refused if too many numbers begin with its text.
 func TestSearchByBeginning(t *testing.T) { EachDatabase(t, testSearchByBeginning) }
 
 func testSearchByBeginning(t *testing.T, c Config) {
@@ -142,7 +143,7 @@ func testSearchByBeginning(t *testing.T, c Config) {
 		addFrom(t, s, fmt.Sprintf("+1415666%04d", i))
 	}
 	if _, err := find("+1415"); !errors.Is(err, problem.Invalid) {
-		t.Errorf("the beginning of %d numbers = %v, want an error", maxNumbers+1, err)
+		t.Errorf("searching for the beginning of %d numbers = %v, want an error", maxNumbers+1, err)
 	}
 	found, err := find("+14156660001")
 	if err != nil || len(found.Items) != 1 {
@@ -159,7 +160,7 @@ func TestSearchByTooShortEnd(t *testing.T) {
 	if !errors.Is(err, problem.Invalid) {
 		t.Errorf("searching for the end of %d numbers = %v, want an error", maxNumbers+1, err)
 	}
-	if found := partiesOf(t, s, "550577"); len(found) != 1 {
+	if found := callersOf(t, s, "550577"); len(found) != 1 {
 		t.Errorf("a longer end finds %q, want one", found)
 	}
 }
@@ -182,8 +183,8 @@ func testIndexRecordings(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 
-	if found := partiesOf(t, s, "5550134"); len(found) != 0 {
-		t.Errorf("%d recordings are found before they were read", len(found))
+	if found := callersOf(t, s, "5550134"); len(found) != 0 {
+		t.Errorf("before IndexRecordings, %d recordings are found, want none", len(found))
 	}
 	if err := s.IndexRecordings(t.Context()); err != nil {
 		t.Fatal(err)

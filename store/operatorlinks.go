@@ -24,7 +24,7 @@ var operatorLinkTable = table[operator.Link]{
 
 // CreateOperatorLink inserts a link. If alone is set, it fails if there is an operator, or another
 // invitation that is still valid. Concurrent changes to the rights of the link's creator wait until
-// it returns.
+// CreateOperatorLink returns.
 func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
 	return s.keepOwner(ctx, linkEvent("operator_link.created", l), func(t tx) error {
 		if !alone {
@@ -91,7 +91,7 @@ func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.T
 	})
 }
 
-// RenewInvitation makes an invitation invalid, and replaces it with another one.
+// RenewInvitation makes an invitation invalid, and replaces it with a new one.
 func (s *Operators) RenewInvitation(
 	ctx context.Context, id string, renew func(operator.Link) operator.Link,
 ) (operator.Link, error) {

@@ -33,8 +33,8 @@ func newInvitations(t *testing.T, c store.Config) invitations {
 	}
 }
 
-// create creates a link. It is an invitation if operatorID is "", and otherwise sets the password
-// of that operator.
+// create creates a link. If operatorID is "", the link is an invitation. Otherwise it lets that
+// operator set a password.
 func (in invitations) create(t *testing.T, email, operatorID string) operator.Link {
 	t.Helper()
 	l := operator.Link{
@@ -126,7 +126,7 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		return err
 	})
 	if used != 1 {
-		t.Errorf("UseOperatorLink: %d of %d won, want 1", used, crowd)
+		t.Errorf("UseOperatorLink succeeded %d times of %d, want once", used, crowd)
 	}
 	operators, err := rows.ListOperators(ctx, operator.Filter{}, page.Query{Size: crowd})
 	if err != nil || len(operators.Items) != 2 {
@@ -208,7 +208,7 @@ func testRenewInvitation(t *testing.T, c store.Config) {
 		return err
 	})
 	if renewed != 1 {
-		t.Fatalf("RenewInvitation: %d of %d won, want 1", renewed, crowd)
+		t.Fatalf("RenewInvitation succeeded %d times of %d, want once", renewed, crowd)
 	}
 	listed := in.list(t)
 	if len(listed) != 1 {
@@ -306,7 +306,7 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 
 			for _, l := range others {
 				if !isValid(l) {
-					t.Errorf("a link of another operator (%q) ended", l.MadeBy)
+					t.Errorf("a link that %q created is no longer valid", l.MadeBy)
 				}
 			}
 			err := rows.CreateOperatorLink(ctx, link(by.Email, ""), false)

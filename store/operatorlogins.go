@@ -93,7 +93,7 @@ func (t tx) askForFactor(ctx context.Context, o factor.Owner) error {
 	_, err := t.Exec(ctx, `UPDATE operator_sessions SET proven = 0
 		WHERE operator_id = $1 AND amr = 'pwd' AND ended = 0`, o.ID)
 	if err != nil {
-		return fmt.Errorf("asking an operator's sessions for a factor: %w", err)
+		return fmt.Errorf("requiring a factor in an operator's sessions: %w", err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (s *Operators) SeeOperatorSession(ctx context.Context, id string, at time.T
 	return s.once(ctx, audit.None("a use"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE operator_sessions SET seen = $2 WHERE id = $1 AND seen < $2`, id, micros(at))
 		if err != nil {
-			return fmt.Errorf("seeing operator's session: %w", err)
+			return fmt.Errorf("recording the use of an operator's session: %w", err)
 		}
 		return nil
 	})

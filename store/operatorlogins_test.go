@@ -81,10 +81,10 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 		return rows.RaiseOperatorSession(ctx, next, "one")
 	})
 	if won != 1 {
-		t.Errorf("RaiseOperatorSession: %d of %d won, want 1", won, crowd)
+		t.Errorf("%d of %d concurrent calls of RaiseOperatorSession succeed, want 1", won, crowd)
 	}
 	if _, _, err := rows.FindOperatorSession(ctx, "one"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("the previous cookie: FindOperatorSession = %v, want not found", err)
+		t.Errorf("FindOperatorSession with the previous cookie = %v, want not found", err)
 	}
 	if err := rows.SeeOperatorSession(ctx, one.ID, now.Add(time.Minute)); err != nil {
 		t.Error(err)
@@ -92,7 +92,7 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 
 	sessions := list()
 	if len(sessions) != 2 {
-		t.Fatalf("ListOperatorSessions = %+v, want both", sessions)
+		t.Fatalf("ListOperatorSessions = %+v, want two sessions", sessions)
 	}
 	if sessions[1].Seen.Equal(now) {
 		t.Errorf("the second session was seen at %v, want later", sessions[1].Seen)
@@ -109,7 +109,7 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if got.Ended.IsZero() {
-		t.Error("EndOperatorSession of all but one session does not end the other one")
+		t.Error("EndOperatorSession of all sessions but one does not end another session")
 	}
 
 	hash := "new"

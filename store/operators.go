@@ -147,8 +147,8 @@ func (s *Operators) ListOperators(
 const countOwners = `SELECT COUNT(*) FROM operators o JOIN operator_roles r ON r.operator_id = o.id
 	WHERE r.project_id IS NULL AND r.role = 'owner' AND o.disabled = 0 AND o.password_hash <> ''`
 
-// keepOwner runs a change that may remove an owner, and fails if the change removes the last one.
-// These changes wait for one another, so that each counts the owners that the previous change left.
+// keepOwner runs a change that may remove an owner, and fails if the change removes the last
+// owner. These changes wait for one another, so that each counts the owners that the previous change left.
 func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) error) error {
 	return s.change(ctx, e, func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'operators'`); err != nil {
@@ -253,8 +253,8 @@ func endOperator(ctx context.Context, t tx, id, keep string, at time.Time) error
 	return nil
 }
 
-// DeleteOperator deletes an operator and its roles, logins, links and factors. The links that it
-// has created for others become invalid.
+// DeleteOperator deletes an operator and its roles, logins, links and factors. The links that the
+// operator has created for others become invalid.
 func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 	return s.keepOwner(ctx, audit.Of("operator.deleted", "", "operator", id), func(t tx) error {
 		o, err := findOperator(ctx, t, `o.id = $1`, id)
@@ -272,8 +272,8 @@ func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 	})
 }
 
-// SweepOperators deletes the logins that ended or expired before the given time, and the links that
-// expired before it.
+// SweepOperators deletes the logins that ended or expired before the time before, and the links that
+// expired before this time.
 func (s *Operators) SweepOperators(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.None("expired rows"), func(t tx) error {
 		for _, query := range []string{

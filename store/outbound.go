@@ -51,8 +51,8 @@ func (s *Calls) OutboundUsage(ctx context.Context, projectID, id string) (calls.
 	return t.usage(ctx, r, s.now(), "")
 }
 
-// usage adds up the calls through gateways that began in a project in the last day, without the call
-// whose key is except.
+// usage adds up the calls through gateways that began in a project in the last day. It leaves out the
+// call with the key except.
 func (t tx) usage(ctx context.Context, r calls.Record, now time.Time, except string) (u calls.Usage, err error) {
 	const from = `(CASE WHEN outbound_from > 0 THEN outbound_from ELSE answered END)`
 	const connected = `CASE WHEN answered = 0 THEN 0 WHEN ended = 0 THEN $5 - ` + from + `

@@ -79,7 +79,7 @@ func testOutboundUsage(t *testing.T, c Config) {
 			return tt.admits
 		})
 		if got != tt.want {
-			t.Errorf("%s: SaveOutbound saw %+v, want %+v", tt.name, got, tt.want)
+			t.Errorf("%s: the usage before the call is %+v, want %+v", tt.name, got, tt.want)
 		}
 		if !errors.Is(err, tt.admits) {
 			t.Errorf("%s: SaveOutbound = %v, want %v", tt.name, err, tt.admits)

@@ -30,10 +30,10 @@ func TestPlans(t *testing.T) {
 					}
 				}
 
-				isServer := c.URL != ""
+				isPostgres := c.URL != ""
 				for _, q := range watch.asked {
-					plan := explain(t, s, q, isServer)
-					if l.few && isServer {
+					plan := explain(t, s, q, isPostgres)
+					if l.few && isPostgres {
 						continue
 					}
 					if step := costly.FindString(plan); step != "" {
@@ -46,7 +46,7 @@ func TestPlans(t *testing.T) {
 }
 
 // TestResourceAddressesPlan shows that SQLite finds a resource's addresses by the resource, not
-// among all addresses of the project. A call looks up the addresses of its caller.
+// among all addresses of the project. Every call looks up its caller's addresses.
 func TestResourceAddressesPlan(t *testing.T) {
 	s := opened(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
 	watch := &spy{DB: s.db}
@@ -82,7 +82,7 @@ func TestSearchStops(t *testing.T) {
 				t.Errorf("the search for %q found %d rows, want %d", text, rows, want)
 			}
 			if pages < 5 || pages > 60 {
-				t.Errorf("the search for %q found rows on %d pages, want 5 to 60", text, pages)
+				t.Errorf("the search for %q has %d pages, want 5 to 60", text, pages)
 			}
 		}
 	})
@@ -97,7 +97,7 @@ func countFound(t *testing.T, s *Store, text string) (rows, pages int) {
 			t.Fatal(err)
 		}
 		if pages > 0 && found.Prev == "" {
-			t.Errorf("the search for %q has no link back from %s", text, q.From)
+			t.Errorf("the search for %q has no previous page at %s", text, q.From)
 		}
 		rows += len(found.Items)
 		pages++
@@ -137,11 +137,11 @@ func TestGoneWebhooksPlan(t *testing.T) {
 	})
 }
 
-// manyDeliveries is more than a transaction deletes or changes.
+// manyDeliveries is more than the number of deliveries that one transaction deletes or changes.
 const manyDeliveries = 2*sweepBatch + 1
 
 // addDeliveries creates the webhook w of the project p with manyDeliveries pending deliveries. On
-// PostgreSQL, a trigger then refuses statements of the given kind that concern more than sweepBatch
+// PostgreSQL, a trigger then refuses statements of the given kind that affect more than sweepBatch
 // deliveries.
 func addDeliveries(t *testing.T, c Config, statement string) *Store {
 	t.Helper()
@@ -188,8 +188,8 @@ func TestManyDeliveries(t *testing.T) {
 	wantBacklog(t, s, 0)
 }
 
-// TestManyDeadLetters shows that deliveries die and are queued again in short transactions, and that the
-// events of these transactions tell how many were queued.
+// TestManyDeadLetters shows that many deliveries die in short transactions, and are queued again in
+// short transactions. The event of each transaction contains the number of deliveries queued in it.
 func TestManyDeadLetters(t *testing.T) { EachDatabase(t, testManyDeadLetters) }
 
 func testManyDeadLetters(t *testing.T, c Config) {
@@ -218,12 +218,12 @@ func testManyDeadLetters(t *testing.T, c Config) {
 	}
 	slices.Sort(counts)
 	if got := strings.Join(counts, " "); got != "1 500 500" {
-		t.Errorf("the events tell of %s deliveries, want 1 500 500", got)
+		t.Errorf("the events contain the numbers %s, want 1 500 500", got)
 	}
 }
 
-// TestSweepsPlan shows that each step of a sweep deletes rows by their primary key. It must not read all
-// rows that meet the condition again.
+// TestSweepsPlan shows that each step of a sweep deletes rows by their primary key. It must not search
+// twice for all rows that meet the condition.
 func TestSweepsPlan(t *testing.T) {
 	s := opened(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
 	sweeps := []string{forgetLetters}
@@ -243,10 +243,10 @@ func TestSweepsPlan(t *testing.T) {
 	}
 }
 
-// fewRows are tables with few rows, which the deletion of a row that they reference may read entirely.
+// fewRows lists tables with few rows. Deleting a row that they reference may read the whole table.
 var fewRows = []string{"callback_receivers", "dark_logos", "logos", "operator_links", "resource_versions"}
 
-// TestForeignKeysPlan shows that the rows that are deleted together with a row are found with an index. All
+// TestForeignKeysPlan shows that when a row is deleted, an index finds the rows that refer to it. All
 // other changes to an SQLite file would otherwise wait until a whole table has been read.
 func TestForeignKeysPlan(t *testing.T) {
 	s := opened(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Presence holds the presence of each subscriber that was last reported to webhooks.
+// Presence holds, for each subscriber, the presence that was last reported to webhooks.
 type Presence struct{ *core }
 
 var presenceTable = table[fabric.ReportedPresence]{
@@ -37,8 +37,8 @@ func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants b
 	return n > 0, nil
 }
 
-// FindReported returns the presence of a subscriber that was last reported to webhooks. It returns
-// the zero value if none was reported.
+// FindReported returns the presence that was last reported to webhooks for a subscriber. It returns the
+// zero value if none was reported.
 func (s *Presence) FindReported(ctx context.Context, subscriberID string) (fabric.ReportedPresence, error) {
 	reported, err := presenceTable.find(ctx, s.read(), `subscriber_id = $1`, subscriberID)
 	if errors.Is(err, problem.NotFound) {
@@ -71,8 +71,8 @@ func (s *Presence) ReportPresence(
 	})
 }
 
-// DuePresences returns at most the given number of presences that are due for a check, and sets the
-// time of their next check. Nodes that call it at the same time wait for one another.
+// DuePresences returns at most limit presences that are due for a check, and sets the time of their
+// next check to next. Nodes that call it at the same time wait for one another.
 func (s *Presence) DuePresences(
 	ctx context.Context, now, next time.Time, limit int,
 ) ([]fabric.ReportedPresence, error) {

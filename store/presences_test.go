@@ -29,7 +29,7 @@ func testWantsPresence(t *testing.T, c store.Config) {
 	newWebhook(t, s, p.ID, fabric.SubscriberCreated)
 	wantPresence("with a webhook for other events", false)
 	newWebhook(t, s, p.ID, fabric.SubscriberOffline, fabric.SubscriberOnline)
-	wantPresence("with a webhook for its events", true)
+	wantPresence("with a webhook for presence events", true)
 }
 
 func TestReportPresence(t *testing.T) { store.EachDatabase(t, testReportPresence) }
@@ -53,12 +53,12 @@ func testReportPresence(t *testing.T, c store.Config) {
 		return s.ReportPresence(ctx, reported, time.Now(), &e)
 	})
 	if won != 1 {
-		t.Errorf("ReportPresence: %d of %d won, want 1", won, crowd)
+		t.Errorf("%d of %d concurrent reports succeeded, want 1", won, crowd)
 	}
 
 	sent, err := s.ListDeliveries(ctx, w.ID, "", page.Query{Size: 10})
 	if err != nil || len(sent.Items) != 1 {
-		t.Errorf("%d deliveries, %v, want the winner's", len(sent.Items), err)
+		t.Errorf("there are %d deliveries, %v, want only that of the successful report", len(sent.Items), err)
 	}
 
 	wantReported(t, s, ada.ID, reported)
@@ -110,7 +110,7 @@ func testDuePresences(t *testing.T, c store.Config) {
 	for _, want := range []int{1, 0} { // the first call postpones the next check
 		due, err := s.DuePresences(ctx, now, now.Add(time.Minute), 10)
 		if err != nil || len(due) != want {
-			t.Errorf("DuePresences = %+v, %v, want %d", due, err, want)
+			t.Errorf("DuePresences = %+v, %v, want %d presences", due, err, want)
 		}
 	}
 

@@ -61,8 +61,8 @@ func (s *Projects) ProjectsNamed(ctx context.Context, name string) ([]string, er
 		`SELECT id FROM projects WHERE LOWER(name) = $1 ORDER BY id LIMIT 2`, lower(name))
 }
 
-// ListProjects returns a page of the projects whose name contains each word of text, in one of its
-// spellings, or whose id is text.
+// ListProjects returns a page of the projects whose name contains each word of a text, in one of its
+// spellings (see containing), or whose id is the text.
 func (s *Projects) ListProjects(
 	ctx context.Context, text string, q page.Query,
 ) (page.Page[fabric.Project], error) {
@@ -81,7 +81,7 @@ func (s *Projects) UpdateProject(
 ) (fabric.Project, error) {
 	e := audit.Of("project.updated", id, "project", id)
 	return resultOf(ctx, s.change, e, func(t tx) (p fabric.Project, err error) {
-		// Lock the project, so that the event names the changes of this update alone.
+		// Lock the project, so that the event names only the changes of this update.
 		was, err := projectTable.scan(t.Row(ctx, `UPDATE projects SET id = id WHERE id = $1
 			RETURNING `+projectTable.columns, id))
 		if err != nil {
@@ -136,8 +136,8 @@ func (t tx) writeProject(ctx context.Context, id string, c fabric.ProjectChange,
 	return nil
 }
 
-// FindRegistrar finds a project in which clients can register themselves. A project with open
-// registration comes first.
+// FindRegistrar finds a project in which clients can register themselves, preferably one with open
+// registration.
 func (s *Projects) FindRegistrar(ctx context.Context) (fabric.Project, error) {
 	return projectTable.find(ctx, s.read(), `client_registration <> 'off'
 		ORDER BY CASE client_registration WHEN 'open' THEN 0 ELSE 1 END, id LIMIT 1`)
@@ -203,7 +203,7 @@ func (t tx) setLogos(ctx context.Context, projectID string, clientID *string, lo
 
 	for theme, logo := range logos {
 		column := theme.Param()
-		pictures := column + "s" // the table that holds them
+		pictures := column + "s" // the table with the images
 		if _, err := t.Exec(ctx, `UPDATE `+owners+` SET `+column+` = $2 WHERE id = $1`, id, logo.Name); err != nil {
 			return fmt.Errorf("naming logo: %w", err)
 		}
@@ -258,7 +258,7 @@ func (s *Projects) MarkDeclared(ctx context.Context, projectID, id string) error
 	})
 }
 
-// UnmarkDeclared deletes a mark, if there is one.
+// UnmarkDeclared deletes the mark of an object, if there is one.
 func (s *Projects) UnmarkDeclared(ctx context.Context, id string) error {
 	return s.once(ctx, markEvent, func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM declared WHERE id = $1`, id); err != nil {

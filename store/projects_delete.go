@@ -14,7 +14,7 @@ import (
 // DeleteProject deletes the project with the id r.ID, along with all its rows. If the project is large,
 // or if the database cancels the statement because it takes too long, DeleteProject first revokes the
 // tokens, and deletes most rows in short transactions. It does so even if ctx is done, for at most
-// deleteFor. If it is interrupted then, it can be repeated.
+// deleteFor. If it is interrupted in this time, it can be repeated.
 func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
 	large, err := s.isLarge(ctx, r.ID)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 	return s.deleteProject(ctx, r)
 }
 
-// largeProject is the number of rows in a table of projectTables from which a project is large. On SQLite,
-// all other changes wait while a project is deleted in a single transaction.
+// largeProject is the number of rows at which a project counts as large, if one of projectTables has that
+// many. On SQLite, all other changes wait while a project is deleted in a single transaction.
 const largeProject = 1000
 
 // isLarge reports whether the project has at least largeProject rows in one of projectTables.
@@ -54,8 +54,8 @@ func (s *Projects) isLarge(ctx context.Context, id string) (bool, error) {
 	return false, nil
 }
 
-// deleteFor limits how long DeleteProject deletes the rows of a large project, and DeleteClient those of a
-// client with very many rows.
+// deleteFor is the maximum time that DeleteProject takes for a large project, and that DeleteClient takes
+// for a client with very many rows.
 const deleteFor = time.Hour
 
 // deleteProject is like DeleteProject, in a single transaction.
@@ -105,9 +105,9 @@ type projectRows struct {
 // may have many rows of other tables.
 const emptyBatch = 100
 
-// emptyProject revokes the tokens that are issued within deleteFor, and all earlier ones. Then it deletes
-// most rows of the project, except recordings on hold. If any recording is on hold before the first
-// deletion, it returns an error and changes nothing.
+// emptyProject revokes all earlier tokens of the project, and those that are issued within deleteFor. Then
+// it deletes most rows of the project, except recordings on hold. If any recording is on hold before the
+// first deletion, it returns an error and changes nothing.
 func (s *Projects) emptyProject(ctx context.Context, r revocation.Revocation) error {
 	err := s.change(ctx, audit.Of("project.deletion_begun", r.ID, "project", r.ID), func(t tx) error {
 		if err := t.recordings().lockUnheld(ctx, r.ID); err != nil {

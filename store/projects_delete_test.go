@@ -34,7 +34,7 @@ func addSubscribers(t *testing.T, c Config, s *Store, n int) factor.Owner {
 }
 
 // refuseDeletion adds a trigger that refuses to delete a row of a table while a condition is true, as if the
-// server canceled the statement, because it takes too long. In the condition, OLD is the row.
+// server canceled the statement because it took too long. In the condition, OLD is the row.
 func refuseDeletion(t *testing.T, c Config, s *Store, table, condition string) {
 	t.Helper()
 	if c.URL == "" {
@@ -55,7 +55,7 @@ func refuseDeletion(t *testing.T, c Config, s *Store, table, condition string) {
 // hasSubscribers is the condition that a project has subscribers.
 const hasSubscribers = `EXISTS (SELECT 1 FROM subscribers WHERE project_id = OLD.id)`
 
-// TestDeleteCanceledProject shows that a project is deleted even if the server cancels the statement,
+// TestDeleteCanceledProject shows that a project is deleted even if the server cancels the statement
 // because it takes too long, and even if the request ends meanwhile.
 func TestDeleteCanceledProject(t *testing.T) {
 	c := Config{URL: preparedServer(t), Audit: auditKey(t)}
@@ -125,8 +125,8 @@ func endOfP() revocation.Revocation {
 	return revocation.Revocation{Kind: revocation.Project, ID: "p", Until: end, Expires: end}
 }
 
-// endedProjects returns the ids of the projects whose tokens are revoked. It checks that none is revoked
-// for much longer than deleteFor.
+// endedProjects returns the ids of the projects whose tokens are revoked. It checks that no revocation
+// lasts much longer than deleteFor.
 func endedProjects(t *testing.T, s *Store) (ids []string) {
 	t.Helper()
 	found, _, err := s.RevocationsSince(t.Context(), 0)
@@ -146,7 +146,7 @@ func endedProjects(t *testing.T, s *Store) (ids []string) {
 }
 
 // TestEmptyProject shows that emptying a project revokes its tokens and deletes nothing of other
-// projects. If a recording is on hold, it does nothing.
+// projects. If a recording of the project is on hold, nothing is changed.
 func TestEmptyProject(t *testing.T) { EachDatabase(t, testEmptyProject) }
 
 func testEmptyProject(t *testing.T, c Config) {

@@ -31,8 +31,8 @@ func testProjectsNamed(t *testing.T, c store.Config) {
 	}
 }
 
-// TestProjectsFound shows that projects are found by the words of their names in either case, also if the
-// words have letters other than A to Z.
+// TestProjectsFound shows that projects are found by the words of their names in upper or lower case, even
+// if the words have letters other than A to Z.
 func TestProjectsFound(t *testing.T) { store.EachDatabase(t, testProjectsFound) }
 
 func testProjectsFound(t *testing.T, c store.Config) {

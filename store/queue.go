@@ -39,8 +39,8 @@ var _ deliver.Queue = queue{}
 // DueReceivers returns receivers with due deliveries, at most the given number. It reads one index
 // entry per receiver, no matter how many deliveries are waiting. Projects take turns: the first
 // receiver of each project comes before any second receiver, and so on. The held receivers of a
-// project count as its first receivers. A released receiver has no holder. It is free even if the
-// clock was set back, so that its lease seems to end later.
+// project count as its first receivers. A receiver without a holder is free, even if its lease seems
+// to end in the future because the clock was set back.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, limit int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND (lease <= $1 OR holder = '') AND rests <= $1
@@ -51,8 +51,8 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, limit int) ([]st
 }
 
 // HoldReceiver leases a receiver, or renews its lease. If another node holds the receiver, or the
-// receiver is not active, the error is problem.Conflict. A new lease ends the receiver's rest and
-// removes the mark woken.
+// receiver is not active, the error is problem.Conflict. A new lease ends the receiver's rest, and
+// replaces [woken].
 func (q queue) HoldReceiver(
 	ctx context.Context, id, holder string, now, until time.Time,
 ) (r deliver.Receiver, err error) {
@@ -146,7 +146,7 @@ func (q queue) requeue(ctx context.Context, t tx, receiverID, id string, now tim
 // be many. Each transaction has its own event.
 func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time) (n int, err error) {
 	for some := (deadLetters{more: true}); some.more; n += some.n {
-		e := audit.Of("deliveries.redelivered", "", q.receives(), receiverID)
+		e := audit.Of("deliveries.redelivered", "", q.receiverKind(), receiverID)
 		after := some.last
 		err := q.change(ctx, e, func(t tx) (err error) {
 			if some, err = q.requeueSome(ctx, t, receiverID, after, now); err != nil {
@@ -173,8 +173,8 @@ type deadLetters struct {
 	more bool   // there may be others
 }
 
-// requeueSome queues dead deliveries to a receiver again: the first sweepBatch with an id above the given
-// one. A delivery that has died again since is therefore not queued once more. The event of the
+// requeueSome queues dead deliveries to a receiver again: the first sweepBatch whose ids are above
+// after. A delivery that meanwhile dies again is therefore not queued a second time. The event of the
 // transaction contains the number of queued deliveries. If no delivery was queued, the event is dropped.
 func (q queue) requeueSome(
 	ctx context.Context, t tx, receiverID, after string, now time.Time,
@@ -202,14 +202,14 @@ func (q queue) requeueSome(
 	return some, nil
 }
 
-// receives returns the kind of receiver: webhook or client.
-func (q queue) receives() string { return strings.TrimSuffix(q.names.Replace("{receiver}"), "_id") }
+// receiverKind returns the kind of the queue's receivers: webhook or client.
+func (q queue) receiverKind() string { return strings.TrimSuffix(q.names.Replace("{receiver}"), "_id") }
 
 // woken is a value of the column rests. It means that the receiver must not rest, even if its
-// current holder releases it with a rest. The next holder removes the mark.
+// current holder asks for a rest on release. The next lease replaces it.
 const woken = -1
 
-// wake ends the pause of a receiver.
+// wake ends the rest of a receiver.
 func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
 	err := t.Later(ctx, q.names.Replace(`UPDATE {receivers} SET rests = $2 WHERE id = $1`), receiverID, woken)
 	if err != nil {

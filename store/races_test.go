@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// rounds is how many times each test makes conflicting operations run concurrently.
+// rounds is how many times each test runs conflicting operations concurrently.
 const rounds = 30
 
 // together runs all functions concurrently, and waits until they have returned.
@@ -31,7 +31,7 @@ func together(do ...func()) {
 	ended.Wait()
 }
 
-// expect reports a test error if err is not nil and not of one of the given kinds.
+// expect fails the test unless err is nil or of one of the given kinds.
 func expect(t *testing.T, doing string, err error, kinds ...problem.Kind) {
 	t.Helper()
 	for _, kind := range kinds {
@@ -112,8 +112,8 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 	)
 }
 
-// TestAssignAgainstDelete shows that a call is never routed to a deleted resource. If a deletion
-// and an assignment run concurrently, one of them fails.
+// TestAssignAgainstDelete shows that calls are never assigned to a deleted resource. If a deletion
+// and an assignment run concurrently, exactly one of them fails.
 func TestAssignAgainstDelete(t *testing.T) { EachDatabase(t, testAssignAgainstDelete) }
 
 func testAssignAgainstDelete(t *testing.T, c Config) {

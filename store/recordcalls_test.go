@@ -18,7 +18,7 @@ func TestFindRecordCalls(t *testing.T) { store.EachDatabase(t, testFindRecordCal
 func testFindRecordCalls(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
 	foreign := newProject(t, s)
-	created := func(p fabric.Project, name string, set fabric.RecordCalls) string {
+	create := func(p fabric.Project, name string, set fabric.RecordCalls) string {
 		sub, a := subscriber(p, name+"@example.com", "", name)
 		sub.RecordCalls = set
 		if err := s.CreateSubscriber(t.Context(), sub, a); err != nil {
@@ -26,9 +26,9 @@ func testFindRecordCalls(t *testing.T, c store.Config) {
 		}
 		return sub.ID
 	}
-	ada := created(p, "ada", fabric.RecordInherit)
-	bob := created(p, "bob", fabric.RecordOff)
-	eve := created(foreign, "eve", fabric.RecordOn)
+	ada := create(p, "ada", fabric.RecordInherit)
+	bob := create(p, "bob", fabric.RecordOff)
+	eve := create(foreign, "eve", fabric.RecordOn)
 
 	on := fabric.RecordOn
 	now := time.Now()
@@ -38,7 +38,7 @@ func testFindRecordCalls(t *testing.T, c store.Config) {
 		t.Errorf("UpdateProject = %q, %v, want %q", project.RecordCalls, err, on)
 	}
 
-	updated := func(id string, change fabric.SubscriberChange) fabric.RecordCalls {
+	update := func(id string, change fabric.SubscriberChange) fabric.RecordCalls {
 		t.Helper()
 		sub, err := s.UpdateSubscriber(t.Context(), p.ID, id, change, now, nil)
 		if err != nil {
@@ -46,13 +46,13 @@ func testFindRecordCalls(t *testing.T, c store.Config) {
 		}
 		return sub.RecordCalls
 	}
-	if got := updated(ada, fabric.SubscriberChange{RecordCalls: &on}); got != on {
+	if got := update(ada, fabric.SubscriberChange{RecordCalls: &on}); got != on {
 		t.Errorf("UpdateSubscriber = %q, want %q", got, on)
 	}
 	name := "Bob"
 	anotherField := fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}
-	if got := updated(bob, anotherField); got != fabric.RecordOff {
-		t.Errorf("UpdateSubscriber of the name = %q, want %q, unchanged", got, fabric.RecordOff)
+	if got := update(bob, anotherField); got != fabric.RecordOff {
+		t.Errorf("UpdateSubscriber with a new name = %q, want %q", got, fabric.RecordOff)
 	}
 
 	ofProject, ofSubscribers, err := s.FindRecordCalls(t.Context(), p.ID, []string{ada, bob, bob, eve, newID()})
@@ -60,11 +60,11 @@ func testFindRecordCalls(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if ofProject != on {
-		t.Errorf("FindRecordCalls returns %q of the project, want %q", ofProject, on)
+		t.Errorf("FindRecordCalls returns %q for the project, want %q", ofProject, on)
 	}
 	want := map[string]fabric.RecordCalls{ada: fabric.RecordOn, bob: fabric.RecordOff}
 	if !maps.Equal(ofSubscribers, want) {
-		t.Errorf("FindRecordCalls returns %v of subscribers, want %v", ofSubscribers, want)
+		t.Errorf("FindRecordCalls returns %v for subscribers, want %v", ofSubscribers, want)
 	}
 
 	ofProject, ofSubscribers, err = s.FindRecordCalls(t.Context(), p.ID, nil)
@@ -72,10 +72,10 @@ func testFindRecordCalls(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if ofProject != on {
-		t.Errorf("FindRecordCalls without subscribers returns %q of the project, want %q", ofProject, on)
+		t.Errorf("FindRecordCalls without subscribers returns %q for the project, want %q", ofProject, on)
 	}
 	if len(ofSubscribers) > 0 {
-		t.Errorf("FindRecordCalls without subscribers returns %v of subscribers, want none", ofSubscribers)
+		t.Errorf("FindRecordCalls without subscribers returns %v for subscribers, want none", ofSubscribers)
 	}
 	if _, _, err := s.FindRecordCalls(t.Context(), newID(), []string{ada}); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindRecordCalls of an unknown project = %v, want NotFound", err)

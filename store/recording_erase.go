@@ -61,7 +61,8 @@ func (e *erasure) eraseRecordings(ctx context.Context) error {
 	return nil
 }
 
-// findRecordings finds the recordings that are tied to the subscriber or contain one of its names.
+// findRecordings finds the recordings that are tied to the subscriber or contain one of the
+// subscriber's names.
 func (e *erasure) findRecordings(ctx context.Context) ([]erasedRecording, error) {
 	scan := func(row scanner) (r erasedRecording, err error) {
 		var deleted int64
@@ -89,8 +90,8 @@ func (e *erasure) findRecordings(ctx context.Context) ([]erasedRecording, error)
 			AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+orNamed+`)`, args...)
 }
 
-// deleteRecording marks a recording as deleted, unless it already is, and removes all names from it.
-// It also deletes the recording's callbacks.
+// deleteRecording marks a recording as deleted, unless it is already deleted. It also removes all names
+// from the recording, and deletes the recording's callbacks.
 func (e *erasure) deleteRecording(ctx context.Context, r erasedRecording) error {
 	err := e.tx.Later(ctx, `DELETE FROM callback_deliveries
 		WHERE sid = (SELECT sid FROM recordings WHERE id = $1)`, r.id)

@@ -26,8 +26,8 @@ var recordingFilterTable = table[operator.RecordingFilter]{
 }
 
 // SaveRecordingFilter inserts a filter. It replaces the operator's filter of the project with the
-// same name, if there is one. If the operator already has limit other filters of the project, the
-// error is problem.Invalid.
+// same name, if there is one. limit is the maximum number of filters that an operator can save for a
+// project. If it is exceeded, the error is problem.Invalid.
 func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.RecordingFilter, limit int) error {
 	// The name of a filter may be the name of a subscriber, so events do not contain it. The audit
 	// trail is never erased.
@@ -57,7 +57,7 @@ func (s *Operators) SaveRecordingFilter(ctx context.Context, f operator.Recordin
 	})
 }
 
-// ListRecordingFilters returns an operator's filters of a project by name.
+// ListRecordingFilters returns an operator's filters of a project, sorted by name.
 func (s *Operators) ListRecordingFilters(
 	ctx context.Context, operatorID, projectID string,
 ) ([]operator.RecordingFilter, error) {
@@ -103,8 +103,8 @@ func (e *erasure) eraseFilters(ctx context.Context) error {
 // duration.
 var aboutAudio = []string{"after", "before", "longer", "shorter", "flag", "direction", "held"}
 
-// searchesFor reports whether a filter contains one of names, which are in lower case, or the same
-// telephone number.
+// searchesFor reports whether a filter contains one of the names, or a telephone number that equals one
+// of them. names must be in lower case.
 func searchesFor(f operator.RecordingFilter, names []string) bool {
 	values, _ := url.ParseQuery(f.Query) // contains all valid parameters
 	maps.DeleteFunc(values, func(param string, _ []string) bool { return slices.Contains(aboutAudio, param) })
@@ -119,7 +119,7 @@ func searchesFor(f operator.RecordingFilter, names []string) bool {
 	return false
 }
 
-// hasWord reports whether a text contains a name that is not part of a longer word.
+// hasWord reports whether a text contains a name as a word of its own, not as part of a longer word.
 func hasWord(text, name string) bool {
 	inWord := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_'

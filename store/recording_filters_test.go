@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// filtering returns a store with project p and operator o.
-func filtering(t *testing.T, c Config) *Store {
+// operatorRows returns a store with project p and operator o.
+func operatorRows(t *testing.T, c Config) *Store {
 	t.Helper()
 	s, _, _ := grantRows(t, c)
 	o := operator.Operator{
@@ -47,7 +47,7 @@ func TestFiltersAreLimited(t *testing.T) { EachDatabase(t, testFiltersAreLimited
 
 // testFiltersAreLimited shows that concurrent saves together do not exceed the limit.
 func testFiltersAreLimited(t *testing.T, c Config) {
-	s := filtering(t, c)
+	s := operatorRows(t, c)
 	const most, tries = 5, 20
 	var saved atomic.Int64
 	var saving sync.WaitGroup
@@ -69,7 +69,7 @@ func testFiltersAreLimited(t *testing.T, c Config) {
 
 	found, err := s.ListRecordingFilters(t.Context(), "o", "p")
 	if err != nil || len(found) != most {
-		t.Errorf("the saves left %d filters, %v, want %d", len(found), err, most)
+		t.Errorf("%d filters are saved, %v, want %d", len(found), err, most)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestEraseFilters(t *testing.T) { EachDatabase(t, testEraseFilters) }
 
 // testEraseFilters shows that an erasure deletes the saved searches for the subscriber, and no others.
 func testEraseFilters(t *testing.T, c Config) {
-	s := filtering(t, c)
+	s := operatorRows(t, c)
 	sub := plantCanary(t, s)
 	if err := saveSearch(t, s, "Calls of canary@example.com", "held=yes", 20); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func testEraseFilters(t *testing.T, c Config) {
 		}
 	}
 
-	erasure, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
+	erasure, err := s.EraseSubscriber(t.Context(), "p", erasureOf(sub.ID), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func testEraseFilters(t *testing.T, c Config) {
 	}
 }
 
-// TestSearchesFor shows that short names do not match days, lengths or longer words.
+// TestSearchesFor shows that short names do not match dates, durations or longer words.
 func TestSearchesFor(t *testing.T) {
 	for query, want := range map[string]bool{
 		"subscriber=17":           true,

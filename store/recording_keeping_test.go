@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestRecordingKeeping shows marks, retention rules, usage and accesses on both databases.
+// TestRecordingKeeping shows how the marks and accesses of a recording, retention rules and usage are stored.
 func TestRecordingKeeping(t *testing.T) { EachDatabase(t, testRecordingKeeping) }
 
 func testRecordingKeeping(t *testing.T, c Config) {
@@ -47,7 +47,7 @@ func testRecordingKeeping(t *testing.T, c Config) {
 		t.Fatalf("MarkRecording returns the hold %q, want %q", marked.Hold, "court")
 	}
 	if !marked.Updated.After(now) {
-		t.Fatalf("MarkRecording returns the time of change %v, want one after %v", marked.Updated, now)
+		t.Fatalf("MarkRecording returns the time of change %v, want a time after %v", marked.Updated, now)
 	}
 
 	heldWithTag := recordings.Filter{
@@ -127,8 +127,8 @@ func testRecordingKeeping(t *testing.T, c Config) {
 	testRemoval(t, s, r, marked)
 }
 
-// listKept returns the recordings of the project p from before a time that a retention rule may
-// delete.
+// listKept returns the recordings of the project p that a retention rule may delete, and that were
+// created before the given time.
 func listKept(t *testing.T, s *Store, before time.Time) []recordings.Kept {
 	t.Helper()
 	kept, err := s.ListKept(t.Context(), "p", "", uuid7.First(before), 10)
@@ -151,12 +151,12 @@ func testRemoval(t *testing.T, s *Store, r, marked recordings.Recording) {
 
 	more := recordings.Rule{ID: newID(), ProjectID: "p", Tag: "a", Days: 4, Created: now}
 	if err := s.AddRule(ctx, more, 1); !errors.Is(err, problem.Invalid) {
-		t.Errorf("one rule too many: %v, want Invalid", err)
+		t.Errorf("adding one rule too many: %v, want Invalid", err)
 	}
 
 	same := recordings.Rule{ID: newID(), ProjectID: "p", Days: 4, Created: now}
 	if err := s.AddRule(ctx, same, 9); !errors.Is(err, problem.Conflict) {
-		t.Errorf("a rule for the same recordings: %v, want Conflict", err)
+		t.Errorf("adding a rule for the same recordings: %v, want Conflict", err)
 	}
 
 	rules, err := s.ListRules(ctx, "")
@@ -184,7 +184,7 @@ func testRemoval(t *testing.T, s *Store, r, marked recordings.Recording) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(days, []recordings.Usage{want}) {
-			t.Errorf("the usage of %s = %+v, want %+v", name, days, want)
+			t.Errorf("the usage according to %s is %+v, want %+v", name, days, want)
 		}
 		if err := s.SweepRecordings(ctx, now.Add(time.Hour)); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// MarkRecording changes the marks of a recording in a project with the function change, which may be
-// called again if the transaction is repeated.
+// MarkRecording changes the marks of a recording in a project. It calls change with the marks, and calls
+// it again if the transaction is repeated.
 func (s *Recordings) MarkRecording(
 	ctx context.Context, projectID, sid string, change func(*recordings.Marks) error, at time.Time,
 ) (recordings.Recording, error) {
@@ -87,8 +87,8 @@ func (t recordingTx) addTags(ctx context.Context, r recordings.Recording) error 
 	return nil
 }
 
-// lockUnheld locks a project, so that changes that put a recording on hold wait. It returns an error if
-// any recording in the project is on hold already.
+// lockUnheld locks a project, so that no recording in it can be put on hold until the transaction ends. It
+// returns an error if a recording is already on hold.
 func (t recordingTx) lockUnheld(ctx context.Context, projectID string) error {
 	res, err := t.Exec(ctx, `UPDATE projects SET id = id WHERE id = $1`, projectID)
 	if err = requireRow(res, err, "project"); err != nil {

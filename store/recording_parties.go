@@ -56,8 +56,9 @@ func plain(column string) string {
 	return column
 }
 
-// addressesBeginning returns the addresses of the project's recordings that begin with a text. Both
-// are compared without separators. A number is also found without its plus, or with 00 instead.
+// addressesBeginning returns the addresses in the project's recordings that begin with a text. The
+// addresses and the text are compared without separators. A number is also found if it is stored without
+// its plus, or with 00 instead of it.
 func (s *Recordings) addressesBeginning(ctx context.Context, projectID, text string) ([]string, error) {
 	bare := text
 	for _, s := range separators {
@@ -123,7 +124,7 @@ func (s *Recordings) tailsOf(ctx context.Context, f recordings.Filter) ([]string
 			"more than %d numbers end in these digits: enter more of them", maxNumbers)
 	}
 	if !slices.Contains(found, tail) {
-		found = append(found, tail) // a number has at least one tail, or partyOf would take it for an address
+		found = append(found, tail) // without a tail, partyOf would treat the number as an address
 	}
 	return append(found, recordings.NationalTails(tail)...), nil
 }
@@ -143,7 +144,7 @@ func valuesBeginning(column string) string {
 // parties returns alternative conditions that together match the rows of calls from or to a party.
 // indexed contains, for each condition, the part that an index can evaluate. A row satisfies at most
 // one of the conditions.
-func (w *where) parties(who party) (ways, indexed []string) {
+func (w *where) parties(who party) (conditions, indexed []string) {
 	var names []string
 	for _, value := range who.values {
 		w.args = append(w.args, value)
@@ -151,14 +152,14 @@ func (w *where) parties(who party) (ways, indexed []string) {
 	}
 	from, to := who.from, who.to
 	for _, name := range names {
-		// must contain the conditions of the indexes
+		// isFrom and isTo must contain the conditions of the indexes.
 		isFrom := from + ` = ` + name + ` AND ` + from + ` <> ''`
 		isTo := to + ` = ` + name + ` AND ` + to + ` <> ''`
 		onlyTo := isTo + ` AND ` + from + ` NOT IN (` + strings.Join(names, ", ") + `)`
-		ways = append(ways, isFrom, onlyTo)
+		conditions = append(conditions, isFrom, onlyTo)
 		indexed = append(indexed, isFrom, isTo)
 	}
-	return ways, indexed
+	return conditions, indexed
 }
 
 // hasParty returns the check for recordings of calls from or to a party.

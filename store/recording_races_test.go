@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestAddRecordingAgainstDelete shows that all concurrent uploads of a recording return the same
-// recording, even while the recording is being deleted.
+// TestAddRecordingAgainstDelete shows that each recording that concurrent uploads return was added
+// exactly once, even while the recording is being deleted.
 func TestAddRecordingAgainstDelete(t *testing.T) { EachDatabase(t, testAddRecordingAgainstDelete) }
 
 func testAddRecordingAgainstDelete(t *testing.T, c Config) {
@@ -45,8 +45,8 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 	}
 }
 
-// TestLegsAtOnce shows that if the legs of a call are uploaded concurrently, each of them completes
-// one waiting recording.
+// TestLegsAtOnce shows that if the legs of a call are uploaded concurrently, each upload completes
+// a different waiting recording.
 func TestLegsAtOnce(t *testing.T) { EachDatabase(t, testLegsAtOnce) }
 
 func testLegsAtOnce(t *testing.T, c Config) {
@@ -92,7 +92,7 @@ func testLegsAtOnce(t *testing.T, c Config) {
 }
 
 // TestUploadForOwnCall shows that an upload for a call of this installation does not complete the
-// recording that the installation makes itself. It becomes another recording.
+// recording that the installation makes itself. The upload becomes another recording.
 func TestUploadForOwnCall(t *testing.T) { EachDatabase(t, testUploadForOwnCall) }
 
 func testUploadForOwnCall(t *testing.T, c Config) {
@@ -124,9 +124,9 @@ func testUploadForOwnCall(t *testing.T, c Config) {
 
 	recorded := add(recordings.Recording{}, recordings.Arrival{Sid: own.Sid, Late: true})
 	if recorded.Sid != own.Sid {
-		t.Errorf("the upload of the server's recorder = %s, want %s", recorded.Sid, own.Sid)
+		t.Errorf("the upload of the server's recorder went to the recording %s, want %s", recorded.Sid, own.Sid)
 	}
 	if !recorded.Waits.IsZero() {
-		t.Errorf("the uploaded recording waits until %v, want no longer", recorded.Waits)
+		t.Errorf("the uploaded recording waits until %v, want no time", recorded.Waits)
 	}
 }

@@ -24,8 +24,9 @@ var ruleTable = table[recordings.Rule]{
 	},
 }
 
-// AddRule inserts a retention rule. If the project already has limit rules, the error is
-// problem.Invalid. If it has a rule with the same tag and subscriber, the error is problem.Conflict.
+// AddRule inserts a retention rule. limit is the maximum number of rules of a project. If the project
+// already has that many, the error is problem.Invalid. If it has a rule with the same tag and
+// subscriber, the error is problem.Conflict.
 func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, limit int) error {
 	e := audit.Of("retention_rule.created", u.ProjectID, "retention rule", u.ID).With(
 		"tag", u.Tag, "subscriber", u.SubscriberID, "days", strconv.Itoa(u.Days))
@@ -89,7 +90,7 @@ func (s *Recordings) ListKept(
 	return kept, s.addSubscribers(ctx, kept)
 }
 
-// addSubscribers sets the subscribers that own each recording.
+// addSubscribers sets the ids of the subscribers that own each of the recordings.
 func (s *Recordings) addSubscribers(ctx context.Context, kept []recordings.Kept) error {
 	byID := make(map[string]*recordings.Kept, len(kept))
 	var w where
@@ -123,7 +124,7 @@ func (s *Recordings) addSubscribers(ctx context.Context, kept []recordings.Kept)
 const stubBatch = 20
 
 // SweepRecordings deletes the stubs of recordings that were deleted before the given time. It adds
-// the usage that the stubs record to the usage of their projects.
+// the usage in these stubs to the usage of their projects.
 func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
 	for {
 		n := 0

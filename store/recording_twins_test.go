@@ -75,7 +75,7 @@ func testTwinAgainstDelete(t *testing.T, c Config) {
 			remove(r)
 			left := len(sharing) - 1 - i
 			if removed && left > 0 {
-				t.Errorf("the media was removed while %d recordings had it", left)
+				t.Errorf("the media was removed while %d recordings used it", left)
 			}
 		}
 		if !removed {

@@ -33,8 +33,8 @@ func (s *Recordings) AddRecording(
 	return stored, false, err
 }
 
-// errOvertaken is returned if a concurrent change deleted the recording, or stored another one with
-// the same identity.
+// errOvertaken is returned if a concurrent change deleted the recording, or stored another recording
+// with the same identity.
 var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is being changed by other requests")
 
 // errNotWaiting is the error for an upload that names a recording that is not waiting for its
@@ -51,7 +51,7 @@ func (s *Recordings) addRecording(
 	}
 
 	err = s.change(ctx, audit.Of(action, r.ProjectID, "recording", r.ID), func(t tx) error {
-		r := r // do may run again
+		r := r // this function may run again
 		shared, err := t.recordings().lockTwin(ctx, a.Twin)
 		if err != nil {
 			return err
@@ -152,7 +152,7 @@ func (t recordingTx) insertRecording(
 }
 
 // completeRecording completes the recording that is waiting for an arrival, or returns
-// problem.NotFound if there is none. Values from the sender replace the known ones. The row keeps
+// problem.NotFound if there is none. Values from the sender replace known values. The row keeps
 // its id, so the key of the media is stored in media_key.
 func (t recordingTx) completeRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
@@ -210,8 +210,8 @@ func (t recordingTx) lockWaiting(ctx context.Context, projectID string, a record
 
 // waitsFor adds the conditions for recordings that are waiting for an arrival. An arrival that is
 // late and names a Sid also finds a recording that was marked as absent. Recordings of calls and
-// rooms on this installation get their media from its own recorder, which names the Sid. No other
-// upload may complete them.
+// rooms on this installation get their media from the installation's own recorder, which names the Sid.
+// No other upload may complete them.
 func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	w.and(`project_id = $%d`, projectID)
 	if a.Late && a.Sid != "" {
@@ -300,7 +300,7 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 }
 
 // longestRun limits how long a recording waits while its call seems to run. No recorder records a
-// call for longer. If no server is left to end a call, its record never shows its end.
+// call for longer. If no server is left to end a call, its record never shows that the call ended.
 const longestRun = 30 * 24 * time.Hour
 
 // stillRuns is the condition that a call or room session of this installation is running, or that it
@@ -309,10 +309,10 @@ const stillRuns = `EXISTS (SELECT 1 FROM %[1]s WHERE %[1]s.project_id = recordin
 	AND %[1]s.%[2]s = recordings.%[3]s
 	AND (%[1]s.ended = 0 OR %[1]s.ended > $5))`
 
-// GiveUpRecordings marks recordings as absent if their media should have arrived before the given
-// time. It also queues their status for their callbacks. A recording of a call or room session on this
-// installation waits for at least the duration wait after the end of the call or session. This
-// extends its wait by at most longestRun.
+// GiveUpRecordings marks recordings as absent if their media should have arrived before the time
+// until. It also queues the new status for the callbacks of these recordings. A recording of a call or
+// room session on this installation waits for at least the duration wait after the end of the call or
+// session. This extends its wait by at most longestRun.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time, wait time.Duration) error {
 	call := fmt.Sprintf(stillRuns, "calls", "call_id", "call_sid")
 	session := fmt.Sprintf(stillRuns, "room_sessions", "id", "conference_sid")

@@ -8,8 +8,9 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestGiveUpRecordings shows that a recording is not given up while its call or room session runs,
-// or shortly after the end, however long it has waited for its media.
+// TestGiveUpRecordings shows that a recording is not given up while its call or room session runs, or
+// shortly after it has ended, however long the recording has waited for its media. A call or session
+// without an end counts as running only for longestRun.
 func TestGiveUpRecordings(t *testing.T) { EachDatabase(t, testGiveUpRecordings) }
 
 func testGiveUpRecordings(t *testing.T, c Config) {

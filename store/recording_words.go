@@ -99,8 +99,8 @@ const (
 // A wordSearch describes how a listing finds recordings by words.
 type wordSearch struct {
 	begins []string // beginnings of words, the rarest first
-	few    bool     // few recordings have a word with the first beginning
-	whole  bool     // the first beginning stands for only one word
+	few    bool     // whether few recordings have a word with the first beginning
+	whole  bool     // whether only one word has the first beginning
 }
 
 // wordsFor returns the search for recordings by the name in a filter.
@@ -153,10 +153,10 @@ func few(f recordings.Filter) bool {
 	return f.Party != "" || f.CallSid != "" || f.ConferenceSid != ""
 }
 
-// drives reports whether a listing finds recordings by the index entries of the first word. This is
-// the case if few recordings have the word, or if its beginning stands for only one word and the
-// filter has no other condition. A filter for calls with a prefix, or with a condition that leaves
-// few recordings, finds recordings by that condition instead.
+// drives reports whether a listing finds recordings by the index entries of the first beginning. This is
+// the case if few recordings have a word with it, or if only one word has it and the filter has no other
+// condition. If the filter contains the beginning of a call's id, or a condition that leaves few
+// recordings, the listing finds recordings by that condition instead.
 func (ws wordSearch) drives(f recordings.Filter) bool {
 	plain := f.Tag == "" && f.SubscriberID == "" && f.Flag == 0 && f.Direction == "" && !f.Held
 	return len(ws.begins) > 0 && f.CallBegins == "" && !few(f) && (ws.few || ws.whole && plain)

@@ -111,7 +111,7 @@ func byCall(
 // hasTag is the condition for recordings of a project that have a tag.
 const hasTag = `EXISTS (SELECT 1 FROM recording_tags WHERE project = $%d AND tag = $%d AND recording_id = id)`
 
-// marked restricts a listing to recordings with the filter's tag, if it has one, and to recordings
+// marked restricts a listing to recordings with the filter's tag, if there is a tag, and to recordings
 // on hold, if the filter requires that. If the filter has no other indexed condition, the listing
 // is read in the order of the tags. byWords means that the listing finds few recordings, by their
 // words.
@@ -145,8 +145,8 @@ func marked(
 	return l
 }
 
-// tiedTo is like isTied, but for listings that find few recordings. It looks up the ties of each of
-// them.
+// tiedTo is like isTied, but for listings that find few recordings. It looks up the ties of each
+// recording.
 const tiedTo = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
 
 // ofSubscriber restricts a listing to recordings that are tied to the filter's subscriber, if it

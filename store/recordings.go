@@ -64,8 +64,8 @@ func (m mediaKey) value() (any, error) {
 	return sql.NullString{String: key, Valid: key != "" && key != m.r.ID}, nil
 }
 
-// lines is a slice of strings that is stored separated by newlines. If it is empty, it is read as
-// nil.
+// lines is a slice of strings that is stored as one text, separated by newlines. An empty slice is read
+// as nil.
 type lines []string
 
 func (l *lines) Scan(src any) error {
@@ -146,9 +146,8 @@ func (s *Recordings) FindRecordingsBeginning(
 // last sorts after any text that may follow a prefix.
 const last = "\U0010FFFF"
 
-// DeleteRecording reduces a recording in a project to a stub, and returns the key of its media. It
-// does not delete a recording that is on hold. If how.Unchanged is not the zero time, it does not
-// delete a recording that has changed since then either.
+// DeleteRecording reduces a recording in a project to a stub, and returns the key of its media. It does
+// not delete a recording that is on hold or, if how.Unchanged is set, has changed since that time.
 func (s *Recordings) DeleteRecording(
 	ctx context.Context, projectID, sid string, how recordings.Removal,
 ) (key string, err error) {
@@ -252,8 +251,8 @@ func (s *Recordings) HasSubscriber(ctx context.Context, projectID, subscriberID 
 	return n > 0, nil
 }
 
-// SubscriberOf returns the subscriber in a project with the address "/context/name", or "". Clients
-// may append a query to the address, which is ignored.
+// SubscriberOf returns the id of the subscriber in a project with the address "/context/name", or "".
+// It ignores a query, which clients may append to the address.
 func (s *Recordings) SubscriberOf(ctx context.Context, projectID, address string) (subscriberID string, err error) {
 	address, _, _ = strings.Cut(address, "?")
 	parts := strings.Split(address, "/")

@@ -35,19 +35,21 @@ func testRecordingPages(t *testing.T, c Config) {
 	}
 }
 
+// recordingsPerPage is the size of the pages that readPages reads.
+const recordingsPerPage = 300
+
 // readPages returns the ids of the recordings on all pages of a list. The test fails if a page does
 // not lead to the one before it.
 func readPages(t *testing.T, s *Store, f recordings.Filter) (ids []string) {
 	t.Helper()
-	const size = 300
-	for q := (page.Query{Size: size}); ; {
+	for q := (page.Query{Size: recordingsPerPage}); ; {
 		found := listRecordings(t, s, f, q)
 		switch read := len(ids); {
 		case read == 0:
 		case f.Name != "": // pages of searches by words may be short
 			wantPageBefore(t, s, f, q.From, found.Prev, ids)
-		case found.Prev != ids[read-size]:
-			t.Errorf("the page before %s starts with %q, want %s", q.From, found.Prev, ids[read-size])
+		case found.Prev != ids[read-recordingsPerPage]:
+			t.Errorf("the page before %s starts with %q, want %s", q.From, found.Prev, ids[read-recordingsPerPage])
 		}
 		ids = append(ids, recordingIDs(found.Items)...)
 		if found.Next == "" {
@@ -61,7 +63,7 @@ func readPages(t *testing.T, s *Store, f recordings.Filter) (ids []string) {
 // is skipped between it and the page at from.
 func wantPageBefore(t *testing.T, s *Store, f recordings.Filter, from, prev string, ids []string) {
 	t.Helper()
-	before := listRecordings(t, s, f, page.Query{Size: 300, From: prev})
+	before := listRecordings(t, s, f, page.Query{Size: recordingsPerPage, From: prev})
 	found := recordingIDs(before.Items)
 	if len(found) == 0 {
 		t.Fatalf("the page at %q before %s is empty", prev, from)

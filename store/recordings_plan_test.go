@@ -48,7 +48,7 @@ type recordingList struct {
 	name   string
 	filter recordings.Filter
 	want   int  // how many of 2000 recordings the list has
-	few    bool // PostgreSQL may sort the rows, because it expects only a few
+	few    bool // whether PostgreSQL may sort the rows, because it expects only a few
 }
 
 // recordingLists returns lists with all filters that a list of recordings can have.

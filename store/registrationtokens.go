@@ -64,9 +64,9 @@ func (s *Keys) RevokeRegistrationToken(ctx context.Context, projectID, id string
 }
 
 // RegisterClient inserts a client that registers itself, and counts the use of its registration
-// token. If the project already has limit registered clients, the error is problem.Forbidden. A limit
-// of 0 means no limit. If the project or the token no longer accepts the client, the error is
-// idp.ErrNoRegistration.
+// token. limit is the maximum number of registered clients in the project; 0 means no limit. If it is
+// reached, the error is problem.Forbidden. If the project or the token no longer accepts the client, the
+// error is idp.ErrNoRegistration.
 func (s *Clients) RegisterClient(ctx context.Context, c idp.Client, limit int) error {
 	c.SecretMade, c.Old = time.Time{}, idp.Client{}.Old
 	c.Logo, c.DarkLogo = "", ""

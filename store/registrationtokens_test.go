@@ -139,10 +139,10 @@ func testRegistrationRaces(t *testing.T, c Config) {
 	}
 
 	if n := registerAtOnce(newRegistrationToken(t, s, 1).ID, 0); n != 1 {
-		t.Errorf("a token for one client has registered %d, want 1", n)
+		t.Errorf("a token for one client registers %d clients, want 1", n)
 	}
 	if n := registerAtOnce(idp.RegisteredOpenly, 4); n != 3 {
-		t.Errorf("a project with one registered client of four has got %d more, want 3", n)
+		t.Errorf("a project with one of four permitted clients registers %d more, want 3", n)
 	}
 }
 

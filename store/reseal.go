@@ -12,8 +12,8 @@ import (
 type SecretColumn struct {
 	Table, Column string
 
-	// Key lists the columns that identify a row. Name derives the name of the row's secret from
-	// their values.
+	// Key lists the columns that identify a row. Name derives the name of the row's secret from the
+	// values of these columns.
 	Key  []string
 	Name func(key []string) string
 }

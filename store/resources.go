@@ -30,7 +30,7 @@ var resourceTable = table[fabric.Resource]{
 // handlerOf returns the id of the resource that handles the calls to r, or "".
 func handlerOf(r fabric.Resource) string { return r.Fields.Text("calling_handler_resource_id") }
 
-// CreateResource inserts a resource and its address, and queues its event.
+// CreateResource inserts a resource and its address, and queues the event about it.
 func (s *Resources) CreateResource(
 	ctx context.Context, r fabric.Resource, a fabric.Address, tell fabric.Teller,
 ) error {
@@ -76,15 +76,15 @@ func (s *Resources) ListResources(
 	return l.page(ctx, s.read(), q)
 }
 
-// ListGateways returns SIP gateways of all projects, ordered by id. It returns at most the given
-// number, and begins with the first gateway whose id is greater than after.
+// ListGateways returns at most limit SIP gateways whose ids are greater than after, from all projects
+// and ordered by id.
 func (s *Resources) ListGateways(ctx context.Context, after string, limit int) ([]fabric.Resource, error) {
 	return resourceTable.gather(ctx, s.read(),
 		`WHERE type = 'sip_gateway' AND id > $1 ORDER BY id LIMIT $2`, after, limit)
 }
 
-// NamedEndpoints returns the SIP endpoints of all projects that have the given username, oldest
-// first. It returns at most the given number.
+// NamedEndpoints returns at most limit SIP endpoints with the given username, from all projects and
+// oldest first.
 func (s *Resources) NamedEndpoints(ctx context.Context, username string, limit int) ([]fabric.Resource, error) {
 	return resourceTable.gather(ctx, s.read(),
 		`WHERE type = 'sip_endpoint' AND display_name = $1 ORDER BY id LIMIT $2`, username, limit)
@@ -108,8 +108,8 @@ func (s *Resources) SetEndpointPassword(
 	})
 }
 
-// UpdateResource writes a resource, renames its addresses, and queues its event, unless the
-// resource has changed since the caller read it. old is the time of the last change that the caller
+// UpdateResource writes a resource, renames its addresses, and queues the event about the change, unless
+// the resource has changed since the caller read it. old is the time of the last change that the caller
 // has seen.
 func (s *Resources) UpdateResource(
 	ctx context.Context, r fabric.Resource, old time.Time, tell fabric.Teller,
@@ -174,9 +174,9 @@ const countRoutes = `SELECT (SELECT count(*) FROM phone_routes WHERE resource_id
 	(SELECT count(*) FROM sip_addresses WHERE resource_id = $1) +
 	(SELECT count(*) FROM resources WHERE handler_id = $1)`
 
-// DeleteResource deletes a resource and its addresses, and queues its event. end is the revocation
-// that ends the calls of its phones. If end is the zero value, no calls end. If the resource
-// handles calls, the error is [problem.Conflict].
+// DeleteResource deletes a resource and its addresses, and queues the event about it. end is the
+// revocation that ends the calls of its phones. If end is the zero value, no calls end. If calls are
+// routed to the resource, the error is [problem.Conflict].
 func (s *Resources) DeleteResource(
 	ctx context.Context, projectID, typ, id string, end revocation.Revocation, tell fabric.Teller,
 ) error {

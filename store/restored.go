@@ -11,12 +11,12 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// endingYears is how many years the revocation by a restore is kept. All tokens expire earlier.
+// endingYears is how many years the revocation that EndAll writes is kept. All tokens expire earlier.
 const endingYears = 10
 
 // EndAll ends all existing logins, grants, tokens and links, and revokes the tokens issued until
-// the given time. It is called after a restore, because the restored database does not record uses
-// and revocations after the backup.
+// the given time. It is called after a restore, because the restored database lacks the uses and
+// revocations from after the backup.
 //
 // Passwords, API keys, recovery codes and redeemed codes are left unchanged.
 func (s *Store) EndAll(ctx context.Context, until time.Time) error {

@@ -37,7 +37,7 @@ func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
 }
 
 // ending returns r extended to all tokens issued so far. The change that causes the revocation may
-// have waited for changes that issued tokens, and must also revoke those.
+// have waited for changes that issued tokens, and must also revoke these tokens.
 func (c *core) ending(r revocation.Revocation) revocation.Revocation {
 	r.Until = later(r.Until, c.now())
 	return r

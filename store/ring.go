@@ -44,7 +44,7 @@ func (s *Ring) RingVersion(ctx context.Context) (version int64, err error) {
 }
 
 // ChangeRing changes the states of keys, and adds keys. The error is [problem.Conflict] if a key is
-// no longer in the state From, or if a use would get a second current or next key.
+// no longer in the state from which it is moved, or if a use would get a second current or next key.
 func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.Record) error {
 	e := ringEvent(moves, added)
 	if err := e.Check(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestChangeRing shows that if fifty nodes take the same step concurrently, one succeeds and the
+// TestChangeRing shows that if fifty nodes take the same step concurrently, only one succeeds and the
 // others change nothing.
 func TestChangeRing(t *testing.T) { store.EachDatabase(t, testChangeRing) }
 
@@ -48,7 +48,7 @@ func testChangeRing(t *testing.T, c store.Config) {
 	nodes.Wait()
 
 	if n := won.Load(); n != 1 {
-		t.Errorf("%d of 50 took the step, want one", n)
+		t.Errorf("%d of 50 nodes took the step, want only one", n)
 	}
 	ring := ringKeys(t, s)
 	if len(ring) != 3 {
@@ -84,8 +84,8 @@ func TestOneCurrentKey(t *testing.T) {
 	})
 }
 
-// TestSweepRing shows that a sweep deletes the keys that were retired before the given time, and that
-// it raises the version of the ring.
+// TestSweepRing shows that SweepRing deletes the keys that were retired before its time, and that it
+// raises the version of the ring.
 func TestSweepRing(t *testing.T) {
 	store.EachDatabase(t, func(t *testing.T, c store.Config) {
 		s, _ := fabricRows(t, c)

@@ -14,8 +14,8 @@ import (
 
 func TestRoomMessages(t *testing.T) { EachDatabase(t, testRoomMessages) }
 
-// testRoomMessages shows who is a member of a room, and that a member's list contains the messages
-// of rooms and people in their order.
+// testRoomMessages shows who is a member of a room. It also shows that the list of a member's messages
+// contains those from rooms and those from people, newest first.
 func testRoomMessages(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx := t.Context()
@@ -24,7 +24,7 @@ func testRoomMessages(t *testing.T, c Config) {
 	guest := chat.Party{MemberID: newID(), AddressID: newID(), Name: "Guest"}
 	room := chat.Party{AddressID: newID()}
 	inRoom := func(from chat.Party, text string) chat.Message {
-		m := written(from, room, text)
+		m := newMessage(from, room, text)
 		m.Room = true
 		return addMessage(t, s, m)
 	}
@@ -44,7 +44,7 @@ func testRoomMessages(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
-	addMessage(t, s, written(eve, bob, "psst"))
+	addMessage(t, s, newMessage(eve, bob, "psst"))
 	inRoom(ada, "bye")
 
 	members, err := s.ListMembers(ctx, first.ConversationID)
@@ -72,7 +72,7 @@ func testRoomMessages(t *testing.T, c Config) {
 	future := chat.Filter{ConversationID: first.ConversationID, Since: time.Now().Add(time.Hour)}
 	found := listMessages(t, s, future, page.Query{Size: 10, From: first.ID})
 	if texts := textsOf(found.Items); len(texts) > 0 {
-		t.Errorf("messages of the future: %q, want none", texts)
+		t.Errorf("the messages since a time in the future are %q, want none", texts)
 	}
 }
 

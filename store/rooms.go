@@ -78,14 +78,14 @@ func (s *Rooms) TakeRoom(ctx context.Context, r calls.RoomSession, node string) 
 			return err
 		}
 
-		const its = ` room_session = $1 AND room_session <> '' AND node = $2 AND ended = 0 AND state = $3`
-		_, err = t.Exec(ctx, `UPDATE calls SET node = $4 WHERE`+its, r.ID, r.Node, string(calls.InCall), node)
+		const ofSession = ` room_session = $1 AND room_session <> '' AND node = $2 AND ended = 0 AND state = $3`
+		_, err = t.Exec(ctx, `UPDATE calls SET node = $4 WHERE`+ofSession, r.ID, r.Node, string(calls.InCall), node)
 		if err != nil {
 			return fmt.Errorf("taking over the members of a room session: %w", err)
 		}
 
 		const order = ` ORDER BY CASE WHEN joined > 0 THEN joined ELSE answered END`
-		members, err = callTable.gather(ctx, t, `WHERE`+its+order, r.ID, node, string(calls.InCall))
+		members, err = callTable.gather(ctx, t, `WHERE`+ofSession+order, r.ID, node, string(calls.InCall))
 		return err
 	})
 	return members, err
@@ -153,7 +153,7 @@ func (s *Rooms) AskRecordRoom(ctx context.Context, projectID, id string) error {
 	return s.askRoom(ctx, audit.None("the change of the recording is audited"), projectID, id, askedRecord)
 }
 
-// askRoom sets the bits what in the column asked of a running session.
+// askRoom adds the bits in what to the column asked of a running session.
 func (s *Rooms) askRoom(ctx context.Context, e audit.Event, projectID, id string, what int64) error {
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked | $3
@@ -162,9 +162,8 @@ func (s *Rooms) askRoom(ctx context.Context, e audit.Event, projectID, id string
 	})
 }
 
-// TakeRoomRequests returns the marked sessions of a node. It deletes the marks for changed
-// recordings, except those that are set in the meantime on other sessions. If it cannot delete all of
-// these marks, it returns the sessions together with the error.
+// TakeRoomRequests returns the marked sessions of a node, and deletes their marks for changed
+// recordings. If it cannot delete all of these marks, it returns the sessions together with the error.
 func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.RoomRequest, error) {
 	requests, err := gather(ctx, s.read(), "listing requests for room sessions", scanRoomRequest,
 		`SELECT project_id, room_id, id, asked FROM room_sessions
@@ -182,7 +181,7 @@ func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.Room
 			if !r.Record {
 				continue
 			}
-			// A node that took the session over since it was read still needs the mark.
+			// If another node has taken over the session since it was read, that node needs the mark.
 			_, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked & $3 WHERE id = $1 AND node = $2`,
 				r.Session, node, ^askedRecord)
 			if err != nil {

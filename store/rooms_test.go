@@ -17,7 +17,7 @@ import (
 func TestRoomSessions(t *testing.T) { EachDatabase(t, testRoomSessions) }
 
 // testRoomSessions shows that a room has one session at a time, that the session's members are
-// calls, and which webhook events they cause.
+// calls, and which webhook events the session and its members cause.
 func testRoomSessions(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx := t.Context()
@@ -50,7 +50,7 @@ func testRoomSessions(t *testing.T, c Config) {
 	}
 
 	if err := s.OpenRoom(ctx, second); !errors.Is(err, problem.Conflict) {
-		t.Errorf("a second session of an open room returns %v, want a conflict", err)
+		t.Errorf("opening an open room returns %v, want a conflict", err)
 	}
 	open, err := s.FindOpenRoom(ctx, "p", "r")
 	if err != nil || open != first {
@@ -166,7 +166,7 @@ func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 	}
 }
 
-// An interruptedDB calls its function before once, when a change without a transaction begins.
+// An interruptedDB calls before when the next change without a transaction begins, and then never again.
 type interruptedDB struct {
 	database.DB
 	before func()
@@ -181,8 +181,8 @@ func (d *interruptedDB) Once(ctx context.Context, do func(database.Tx) error) er
 }
 
 // TestRoomRequestMeanwhile shows that a request for a session remains if it is made after the
-// requests were read, while the marks of other requests are deleted. A request also remains if
-// another node takes the session over in the meantime.
+// requests of other sessions were read, and before their marks are deleted. A request also remains if
+// another node takes over the session in the meantime.
 func TestRoomRequestMeanwhile(t *testing.T) { EachDatabase(t, testRoomRequestMeanwhile) }
 
 func testRoomRequestMeanwhile(t *testing.T, c Config) {
@@ -255,11 +255,11 @@ func moveRoom(t *testing.T, s *Store, r calls.RoomSession) calls.RoomSession {
 	}
 	r.Ended = r.Started.Add(time.Hour)
 	if err := s.EndRoom(ctx, r); !errors.Is(err, problem.NotFound) {
-		t.Errorf("the end of a session that was taken over returns %v, want problem.NotFound", err)
+		t.Errorf("ending a session that was taken over returns %v, want problem.NotFound", err)
 	}
 
 	if err := s.SaveCall(ctx, ended(member, calls.NormalClearing, true)); !errors.Is(err, calls.ErrTaken) {
-		t.Errorf("the end of a member that was taken over returns %v, want ErrTaken", err)
+		t.Errorf("ending a call that was taken over returns %v, want ErrTaken", err)
 	}
 	saveCalls(t, s, ended(there, calls.NormalClearing, true))
 	r.Node, r.Ended = there.Node, time.Time{}

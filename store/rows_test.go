@@ -72,7 +72,7 @@ func subscriber(p fabric.Project, email, reference, name string) (fabric.Subscri
 const crowd = 50
 
 // race calls do from many goroutines at the same time, and returns how many calls succeeded. The
-// test fails if one of the others returns an error that is not lost.
+// test fails unless all other calls return the error lost.
 func race(t *testing.T, lost error, do func(i int) error) (won int) {
 	t.Helper()
 	var ready, done sync.WaitGroup
@@ -92,7 +92,7 @@ func race(t *testing.T, lost error, do func(i int) error) (won int) {
 		case err == nil:
 			won++
 		case !errors.Is(err, lost):
-			t.Errorf("a call that lost returned %v, want %v", err, lost)
+			t.Errorf("a concurrent call failed with %v, want %v", err, lost)
 		}
 	}
 	return won

@@ -109,7 +109,7 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 			t.Errorf("from %q: %d rows, want the 2 of the first page", from, n)
 		}
 		if found.Prev != "" {
-			t.Errorf("from %q: there is a page before it from %s, want the first page", from, found.Prev)
+			t.Errorf("from %q: there is a previous page from %s, want the first page", from, found.Prev)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 			t.Fatalf("%q: a second page begins with %s, want all rows on one page", text, whole.Next)
 		}
 		if len(whole.Items) == 0 {
-			t.Fatalf("%q: nobody is found, want some", text)
+			t.Fatalf("%q: nobody is found, want at least one subscriber", text)
 		}
 
 		ids := make(map[string]bool)

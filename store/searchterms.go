@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A searchKey is an indexed value of subscribers. A search finds subscribers by its beginning.
+// A searchKey is an indexed value of subscribers. A search finds subscribers by the beginning of this
+// value.
 type searchKey struct {
 	expression string   // the SQL expression of the value, as in the index
 	order      []string // the columns of the index; ids follow columns that are not unique in a project
@@ -17,7 +18,7 @@ type searchKey struct {
 
 	// valueOf returns the same value as expression, or "" if the subscriber is not in the index.
 	valueOf func(fabric.Subscriber) string
-	// spellingsOf returns the values that expression may have for a text, which differ in case.
+	// spellingsOf returns the values that expression may have for a text. The values differ in case.
 	spellingsOf func(text string) []string
 }
 
@@ -117,7 +118,7 @@ const maxSpellings = 4
 
 // spellingsOfName returns the values that LOWER may return for a name. LOWER changes only the
 // letters A to Z. Other letters keep the case in which the name was written. The results assume that
-// it was written as in text, or in lower, title or upper case.
+// the name was written as in text, or in lower, title or upper case.
 func spellingsOfName(text string) []string {
 	return distinct(
 		lower(text),

@@ -18,7 +18,7 @@ var signingKeyTable = table[fabric.SigningKey]{
 }
 
 // CreateSigningKey inserts a signing key. If several callers insert the same key, the unique index
-// lets one of them succeed.
+// lets only one of them succeed.
 func (s *Keys) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
 	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error {
 		return t.insertSigningKey(ctx, k)

@@ -18,7 +18,7 @@ func testSigningKeyRace(t *testing.T, c store.Config) {
 		return s.CreateSigningKey(t.Context(), key)
 	})
 	if won != 1 {
-		t.Errorf("CreateSigningKey: %d of %d won, want 1", won, crowd)
+		t.Errorf("%d of %d concurrent calls of CreateSigningKey succeed, want 1", won, crowd)
 	}
 
 	won = race(t, problem.Conflict, func(i int) error {
@@ -27,14 +27,14 @@ func testSigningKeyRace(t *testing.T, c store.Config) {
 		return s.RotateSigningKey(t.Context(), next, time.Time{}, false)
 	})
 	if won != 1 {
-		t.Errorf("RotateSigningKey: %d of %d won, want 1", won, crowd)
+		t.Errorf("%d of %d concurrent calls of RotateSigningKey succeed, want 1", won, crowd)
 	}
 	signing := listSigningKeys(t, s, p.ID)
 	if len(signing) != 2 {
 		t.Fatalf("ListSigningKeys = %+v, want the old key and the next", signing)
 	}
 	if signing[1].Sealed != "y" {
-		t.Errorf("the second signing key holds %s, want y of the next one", signing[1].Sealed)
+		t.Errorf("the second signing key holds %s, want y", signing[1].Sealed)
 	}
 
 	alone := fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "z", Starts: time.Now()}
@@ -43,7 +43,7 @@ func testSigningKeyRace(t *testing.T, c store.Config) {
 	}
 	signing = listSigningKeys(t, s, p.ID)
 	if len(signing) != 1 {
-		t.Fatalf("ListSigningKeys = %+v, want the new key alone", signing)
+		t.Fatalf("ListSigningKeys = %+v, want only the new key", signing)
 	}
 	if signing[0].ID != alone.ID {
 		t.Errorf("the signing key is %s, want the new one %s", signing[0].ID, alone.ID)

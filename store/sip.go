@@ -142,8 +142,8 @@ func (s *Resources) ListSIPCredentials(
 	return l.page(ctx, s.read(), q)
 }
 
-// NamedSIPCredentials returns the credentials of all projects that have the given username, oldest
-// first. It returns at most the given number.
+// NamedSIPCredentials returns at most limit credentials with the given username, from all projects and
+// oldest first.
 func (s *Resources) NamedSIPCredentials(
 	ctx context.Context, username string, limit int,
 ) ([]fabric.SIPCredential, error) {
@@ -151,7 +151,7 @@ func (s *Resources) NamedSIPCredentials(
 }
 
 // UpdateSIPCredential writes credentials, unless they have changed since the caller read them. old
-// is the time of the last change that the caller has seen. The revocation end ends the calls of
+// is the time of the last change that the caller has seen. end is the revocation that ends the calls of
 // phones with an earlier password. If it is the zero value, no calls end.
 func (s *Resources) UpdateSIPCredential(
 	ctx context.Context, c fabric.SIPCredential, old time.Time, end revocation.Revocation,

@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// A Row holds the values of a row in the order of its table's columns. Each is a string, an int64
-// or nil.
+// A Row holds the values of a row in the order of its table's columns. Each value is a string, an
+// int64 or nil.
 type Row = []any
 
 // A Snapshot reads all tables as they were at one point in time. Rows have the same form and order
 // on SQLite and on PostgreSQL. Only one table can be read at a time, row by row.
 type Snapshot struct{ *database.Snapshot }
 
-// Snapshot calls do with a snapshot of the database. Changes can run at the same time as do.
+// Snapshot calls do with a snapshot of the database. The database can be changed while do runs.
 func (s *Store) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	return s.db.Snapshot(ctx, func(d *database.Snapshot) error { return do(&Snapshot{d}) })
 }
@@ -31,7 +31,8 @@ func (s *Snapshot) Schema(ctx context.Context) (version int64, err error) {
 	return version, nil
 }
 
-// MasterKey returns the fingerprint of the newest master key, or "" if it was never replaced.
+// MasterKey returns the fingerprint of the newest master key, or "" if the first one was never
+// replaced.
 func (s *Snapshot) MasterKey(ctx context.Context) (fingerprint string, err error) {
 	err = s.Row(ctx, `SELECT COALESCE(MAX(fingerprint), '') FROM master_keys
 		WHERE generation = (SELECT MAX(generation) FROM master_keys)`).Scan(&fingerprint)
@@ -41,7 +42,7 @@ func (s *Snapshot) MasterKey(ctx context.Context) (fingerprint string, err error
 	return fingerprint, nil
 }
 
-// Count returns the number of rows in tables.
+// Count returns the number of rows in the given tables.
 func (s *Snapshot) Count(ctx context.Context, tables []database.Table) (rows int, err error) {
 	for _, t := range tables {
 		var n int
@@ -54,7 +55,7 @@ func (s *Snapshot) Count(ctx context.Context, tables []database.Table) (rows int
 }
 
 // Rows returns the rows of a table, ordered by the columns that identify them. Each row is valid only
-// until the next one.
+// until the next one is read.
 func (s *Snapshot) Rows(ctx context.Context, t database.Table) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		err := s.scanRows(ctx, t, func(r Row) bool { return yield(r, nil) })
@@ -64,7 +65,7 @@ func (s *Snapshot) Rows(ctx context.Context, t database.Table) iter.Seq2[Row, er
 	}
 }
 
-// scanRows calls do for each row of a table until do returns false. It reuses the row.
+// scanRows calls do for each row of a table until do returns false. All calls get the same slice.
 func (s *Snapshot) scanRows(ctx context.Context, t database.Table, do func(Row) bool) error {
 	found, err := s.Query(ctx, `SELECT `+quoted(t.Names())+` FROM "`+t.Name+`" ORDER BY `+ordering(t))
 	if err != nil {

@@ -195,7 +195,7 @@ func (c Config) database() (d database.Config, err error) {
 	}, nil
 }
 
-// Ping reports whether the database answers.
+// Ping returns an error if the database does not answer.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.Ping(ctx); err != nil {
 		return fmt.Errorf("querying the database: %w", err)

@@ -44,8 +44,8 @@ func personColumns() string {
 	return b.String()
 }
 
-// CreateSubscriber inserts a subscriber and its address, deletes the links in by, which authorize
-// the change, and queues its event. If several callers insert the same subscriber, the unique
+// CreateSubscriber inserts a subscriber and its address, and queues the event about it. It deletes the
+// links in by, which authorize this change. If several callers insert the same subscriber, the unique
 // indexes let only one succeed.
 func (s *Subscribers) CreateSubscriber(
 	ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof,
@@ -126,9 +126,9 @@ func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberI
 	})
 }
 
-// NextImported returns a password hash that was imported, or made with parameters other than the
-// current ones. It returns the first of these hashes that sorts after the given text, in byte
-// order, or "" if there is none. The index subscribers_imported has the same condition.
+// NextImported returns the first password hash after the given text, in byte order, that was imported or
+// was made with parameters other than the current ones. It returns "" if there is none. The index
+// subscribers_imported has the same condition.
 func (s *Subscribers) NextImported(ctx context.Context, after string) (hash string, err error) {
 	_, err = s.read().findRow(ctx, "subscriber", `SELECT password_hash FROM subscribers
 		WHERE password_hash <> '' AND SUBSTR(password_hash, 1, 31) <> '$argon2id$v=19$m=19456,t=2,p=1$'
@@ -138,9 +138,9 @@ func (s *Subscribers) NextImported(ctx context.Context, after string) (hash stri
 }
 
 // UpdateSubscriber writes the fields that are not nil, updates the subscriber's addresses, and
-// queues its letters and event. If r is not nil, UpdateSubscriber also ends all logins of the
-// subscriber and writes the revocation. It first locks the subscriber, so that it also ends logins
-// that begin while it waits for the lock.
+// queues the letters in c and the event about the change. If r is not nil, it also ends all logins of
+// the subscriber and writes the revocation. In this case, it first locks the subscriber, so that it also
+// ends logins that begin while it waits for the lock.
 func (s *Subscribers) UpdateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation,
 ) (fabric.Subscriber, error) {
@@ -190,7 +190,7 @@ func (s *Subscribers) UpdateSubscriber(
 }
 
 // endLoginsUntil ends all logins, grants and refresh tokens of the subscriber r.ID, and writes the
-// revocation. A node whose clock is ahead may have made logins whose time is after r.Until. Each of
+// revocation. A node whose clock is ahead may have created logins with a time after r.Until. Each of
 // these logins gets a revocation of its own.
 func (t tx) endLoginsUntil(ctx context.Context, r revocation.Revocation, at time.Time) error {
 	ahead, err := gather(ctx, t, "finding logins", scanID, `SELECT id FROM login_sessions
@@ -213,9 +213,9 @@ func (t tx) endLoginsUntil(ctx context.Context, r revocation.Revocation, at time
 // beginUpdate locks the subscriber if the change ends logins, is authorized by a link, or requires an
 // epoch. It checks the epoch, and deletes the link.
 func (t tx) beginUpdate(
-	ctx context.Context, projectID, id string, c fabric.SubscriberChange, ends bool, now func() time.Time,
+	ctx context.Context, projectID, id string, c fabric.SubscriberChange, endsLogins bool, now func() time.Time,
 ) error {
-	if !ends && c.Proof == nil && c.Epoch == nil {
+	if !endsLogins && c.Proof == nil && c.Epoch == nil {
 		return nil
 	}
 	_, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id)
@@ -266,8 +266,8 @@ var updateSubscriber = func() string {
 		WHERE id = $2 AND project_id = $1 RETURNING ` + subscriberTable.columns + `, ` + webhooksOf("subscribers")
 }()
 
-// updateSubscriber updates the row, and returns how many enabled webhooks the project has. A new
-// email address is unverified, unless the change says otherwise.
+// updateSubscriber updates a subscriber, and returns it with the number of enabled webhooks of the
+// project. A new email address is unverified, unless the change says otherwise.
 func (t tx) updateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time,
 ) (sub fabric.Subscriber, webhooks int, err error) {
@@ -359,7 +359,7 @@ func (c *core) deleteSubscriber(
 	// If a code of the subscriber is redeemed concurrently, one of the two changes must wait for
 	// the other. Otherwise, a grant could be created whose client is not notified of the logout. In
 	// PostgreSQL, inserting a row that references another one waits only for changes to the other
-	// row's keys. Therefore, change a unique column.
+	// row's keys. Therefore, this statement changes a unique column.
 	if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
 		return fmt.Errorf("locking subscriber: %w", err)
 	}
@@ -383,8 +383,8 @@ func (c *core) deleteSubscriber(
 	return t.revoke(ctx, ended)
 }
 
-// deleteRowsOf removes a subscriber from its conversations, and deletes its row. It also deletes the
-// rows that no foreign key deletes: factors, routes to the subscriber, addresses and emails.
+// deleteRowsOf removes a subscriber from its conversations, and deletes its row. It also deletes the rows
+// that are not deleted because of a foreign key: factors, routes to the subscriber, addresses and emails.
 func (t tx) deleteRowsOf(ctx context.Context, sub fabric.Subscriber) error {
 	if err := t.leaveConversations(ctx, sub.ID); err != nil {
 		return err

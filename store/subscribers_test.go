@@ -38,12 +38,12 @@ func testCreateSubscriberRace(t *testing.T, c store.Config) {
 				return rows.CreateSubscriber(ctx, sub, address)
 			})
 			if won != 1 {
-				t.Errorf("CreateSubscriber: %d of %d won, want 1", won, crowd)
+				t.Errorf("%d of %d concurrent calls of CreateSubscriber succeed, want 1", won, crowd)
 			}
 
 			found, err := rows.ListSubscribers(ctx, p.ID, page.Query{Size: crowd})
 			if err != nil || len(found.Items) != 1 {
-				t.Errorf("ListSubscribers = %d rows, %v, want 1 and nothing half-written", len(found.Items), err)
+				t.Errorf("ListSubscribers = %d rows, %v, want 1", len(found.Items), err)
 			}
 
 			addresses, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{}, page.Query{Size: crowd})

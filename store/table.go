@@ -42,7 +42,7 @@ func (tb *table[T]) find(ctx context.Context, t tx, condition string, args ...an
 }
 
 // gather reads all rows of a query. end is the part of the query after the name of the table, such
-// as WHERE.
+// as a WHERE clause.
 func (tb *table[T]) gather(ctx context.Context, t tx, end string, args ...any) ([]T, error) {
 	return gather(ctx, t, "listing "+tb.name, tb.scan, `SELECT `+tb.columns+` FROM `+tb.name+` `+end, args...)
 }
@@ -71,7 +71,8 @@ func (tb *table[T]) insert(ctx context.Context, t tx, v *T, parent string) error
 	return tb.rowOf(v).insert(ctx, t, parent)
 }
 
-// insertNew is like insert, but returns conflict if a unique index already contains the row.
+// insertNew is like insert, but returns conflict if another row already has one of the row's unique
+// values.
 func (tb *table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, conflict error) error {
 	return tb.rowOf(v).insertNew(ctx, t, parent, conflict)
 }
@@ -91,8 +92,8 @@ func (tb *table[T]) rowOf(v *T) newRow {
 	}
 }
 
-// A newRow is a row to insert into a table. It does not depend on the type of the row, so that its
-// methods are compiled only once.
+// A newRow is a row to insert into a table. It has no type parameter, so that its methods are
+// compiled only once.
 type newRow struct {
 	table, thing, columns string
 	fields                []any
@@ -296,7 +297,7 @@ func jsonText(v any) (string, error) {
 	return string(raw), nil
 }
 
-// textOf returns a text as the driver of either database returns it.
+// textOf returns a text that a driver has read. The drivers return a string or bytes.
 func textOf(src any) (string, error) {
 	switch src := src.(type) {
 	case string:

@@ -103,7 +103,7 @@ func testTextByBytes(t *testing.T, c store.Config) {
 
 	slices.Sort(names) // by bytes
 	if got := list(fabric.AddressFilter{ByName: true}); !slices.Equal(got, names) {
-		t.Errorf("sorted by name:\n%q, want\n%q", got, names)
+		t.Errorf("the addresses sorted by name are\n%q, want\n%q", got, names)
 	}
 
 	for part, want := range map[string]string{

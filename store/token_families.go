@@ -16,9 +16,9 @@ import (
 type Families struct{ *core }
 
 // RotateFamily advances a family by one generation. Each generation can be used once. The first use
-// of the first generation inserts the family's row. Using a generation again revokes the family. In
-// that case used is false and err is nil. The same is returned for a family that is unknown or
-// already revoked.
+// of the first generation inserts the family's row. Using a generation again revokes the family: used
+// is then false, and err is nil. This is also the result for a family that is unknown or already
+// revoked.
 func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
 	err = s.once(ctx, audit.None("a use that replaces tokens"), func(t tx) (err error) {
 		used, err = t.rotate(ctx, u)
@@ -94,7 +94,7 @@ func (s *Families) ListFamilies(
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeFamily ends the family with the id r.ID.
+// RevokeFamily revokes the family with the id r.ID.
 func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
 	e := audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID)
 	return s.change(ctx, e, func(t tx) error {

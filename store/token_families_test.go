@@ -60,7 +60,7 @@ func newFamilies(t *testing.T, c store.Config) families {
 	return f
 }
 
-// list returns ada's families. The second one comes first.
+// list returns ada's families. The second family comes first.
 func (f families) list(t *testing.T) []fabric.Family {
 	t.Helper()
 	found, err := f.ListFamilies(t.Context(), f.project.ID, f.ada.ID, page.Query{Size: 10})
@@ -68,7 +68,7 @@ func (f families) list(t *testing.T) []fabric.Family {
 		t.Fatal(err)
 	}
 	if len(found.Items) != 2 {
-		t.Fatalf("ListFamilies = %+v, want two", found.Items)
+		t.Fatalf("ListFamilies = %+v, want two families", found.Items)
 	}
 	return found.Items
 }
@@ -102,7 +102,7 @@ func testListFamilies(t *testing.T, c store.Config) {
 func TestRevokeFamily(t *testing.T) { store.EachDatabase(t, testRevokeFamily) }
 
 // testRevokeFamily shows that revoking one of a subscriber's families, even repeatedly, leaves the
-// other one valid. Revoking the subscriber ends all families.
+// other family valid. Revoking the subscriber ends all families.
 func testRevokeFamily(t *testing.T, c store.Config) {
 	f, ctx := newFamilies(t, c), t.Context()
 	end := func(id string) revocation.Revocation {
@@ -125,7 +125,7 @@ func testRevokeFamily(t *testing.T, c store.Config) {
 	}
 	got := f.list(t)
 	if got[0].Revoked {
-		t.Error("after the first family was revoked, the second one is revoked, too")
+		t.Error("after the first family was revoked, the second family is revoked, too")
 	}
 	if !got[1].Revoked {
 		t.Error("the first family is not revoked")
@@ -235,7 +235,7 @@ func testRotateFamilyRace(t *testing.T, c store.Config) {
 			return err
 		})
 		if won != 1 {
-			t.Errorf("RotateFamily of generation %d: %d of %d won, want 1", newest, won, crowd)
+			t.Errorf("RotateFamily of generation %d: %d of %d concurrent calls succeed, want 1", newest, won, crowd)
 		}
 	}
 }

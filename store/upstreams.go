@@ -35,7 +35,7 @@ var upstreamLinkTable = table[idp.UpstreamLink]{
 	},
 }
 
-// CreateUpstream inserts an upstream provider, unless the project has one of the same name.
+// CreateUpstream inserts an upstream provider, unless the project has a provider of the same name.
 func (s *Upstreams) CreateUpstream(ctx context.Context, u idp.Upstream) error {
 	e := audit.Of("upstream.created", u.ProjectID, "upstream", u.ID).With("name", u.Name, "issuer", u.Issuer)
 	return s.change(ctx, e, func(t tx) error {

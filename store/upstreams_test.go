@@ -14,7 +14,7 @@ import (
 )
 
 // TestUpstreams shows that names of upstream providers and linked accounts are unique, and that
-// links end with the provider and with the subscriber.
+// links end with the provider.
 func TestUpstreams(t *testing.T) { store.EachDatabase(t, testUpstreams) }
 
 func testUpstreams(t *testing.T, c store.Config) {
@@ -109,6 +109,6 @@ func testUpstreams(t *testing.T, c store.Config) {
 	check("the link of a deleted provider", err, problem.NotFound)
 	left, err := s.ListUpstreams(ctx, p.ID, "", page.Query{Size: 10})
 	if err != nil || len(left.Items) != 1 {
-		t.Errorf("the list is %v, %v, want one", left.Items, err)
+		t.Errorf("the list is %v, %v, want one provider", left.Items, err)
 	}
 }

@@ -19,8 +19,8 @@ func insertUses(uses []idp.Use) (query string, args []any) {
 	return `INSERT INTO used_assertions (hash, expires) VALUES ` + strings.Join(rows, ", "), args
 }
 
-// MarkUsed stores uses, all or none. If one of them is already stored, the error is its Refusal.
-// Therefore, only one of several callers that store the same use concurrently succeeds.
+// MarkUsed stores uses, all or none. If one of them is already stored, the error is the Refusal of this
+// use. Therefore, only one of several callers that store the same use concurrently succeeds.
 func (s *Grants) MarkUsed(ctx context.Context, uses ...idp.Use) error {
 	err := s.once(ctx, audit.None("marks a use whose result has an event"), func(t tx) error {
 		query, args := insertUses(uses)

@@ -74,7 +74,7 @@ func testMarkUsed(t *testing.T, c Config) {
 		t.Helper()
 		live, err := s.LiveUses(t.Context())
 		if err != nil || len(live) != want {
-			t.Errorf("LiveUses = %v, %v, want %d", live, err, want)
+			t.Errorf("LiveUses = %v, %v, want %d uses", live, err, want)
 		}
 	}
 	wantLive(2) // h and the other use of its caller
@@ -151,7 +151,7 @@ func testRedeemCodeUses(t *testing.T, c Config) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 		if _, err := s.FindGrant(t.Context(), grant); !errors.Is(err, problem.NotFound) {
-			t.Errorf("%s: its grant: %v, want none", tt.name, err)
+			t.Errorf("%s: FindGrant = %v, want not found", tt.name, err)
 		}
 	}
 
@@ -196,7 +196,7 @@ func testMarkedSessions(t *testing.T, c Config) {
 		}
 		for _, l := range logins {
 			if l.Mark != mark {
-				t.Errorf("a login of the mark %q has the mark %q", mark, l.Mark)
+				t.Errorf("LoginsMadeIn(%q) returns a login with the mark %q", mark, l.Mark)
 			}
 		}
 		return len(logins)
@@ -227,7 +227,7 @@ func testMarkedSessions(t *testing.T, c Config) {
 	}
 	for mark, want := range map[string]int{"a": 0, "b": 1} {
 		if n := count(mark); n != want {
-			t.Errorf("after the end %d logins have the mark %q, want %d", n, mark, want)
+			t.Errorf("after EndLogins, %d logins have the mark %q, want %d", n, mark, want)
 		}
 	}
 }
@@ -265,6 +265,6 @@ func testRotateGrantUses(t *testing.T, c Config) {
 
 	grant, err := s.FindGrant(t.Context(), g.ID)
 	if err != nil || grant.RefreshHash != "second" {
-		t.Errorf("the token is %q, %v, want the second", grant.RefreshHash, err)
+		t.Errorf("the refresh token is %q, %v, want second", grant.RefreshHash, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestHoldReceiver shows that only one of many nodes holds a webhook, until the node releases the
-// webhook or its lease ends.
+// webhook or the node's lease ends.
 func TestHoldReceiver(t *testing.T) { store.EachDatabase(t, testHoldReceiver) }
 
 func testHoldReceiver(t *testing.T, c store.Config) {
@@ -29,7 +29,7 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 		return err
 	})
 	if won != 1 {
-		t.Errorf("HoldReceiver: %d of %d hold it, want 1", won, crowd)
+		t.Errorf("%d of %d nodes hold the webhook, want 1", won, crowd)
 	}
 
 	due := func(now time.Time) int {
@@ -145,7 +145,7 @@ func testWoken(t *testing.T, c store.Config) {
 
 	jobs, err := queue.DueJobs(ctx, w.ID, now, 10)
 	if err != nil || len(jobs) == 0 {
-		t.Fatalf("DueJobs = %d, %v, want some", len(jobs), err)
+		t.Fatalf("DueJobs = %d, %v, want at least one", len(jobs), err)
 	}
 
 	turn(func() {
@@ -269,7 +269,7 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 
 	held := newWebhook(t, s, crowded.ID, fabric.AnyEvent)
 	for range 20 {
-		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // the new webhook was never held
+		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // these webhooks were never held
 	}
 
 	causeEvents(t, s, crowded)
@@ -283,14 +283,14 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 		return ids
 	}
 	if ids := first(2); !slices.Contains(ids, served.ID) {
-		t.Errorf("DueReceivers = %v, want one of each project first", ids)
+		t.Errorf("DueReceivers = %v, want a webhook of each project first", ids)
 	}
 
 	if _, err := queue.HoldReceiver(ctx, held.ID, "a", now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if ids := first(1); !slices.Contains(ids, served.ID) {
-		t.Errorf("DueReceivers = %v, want the webhook of the project without a held one", ids)
+		t.Errorf("DueReceivers = %v, want the webhook of the project without a held webhook", ids)
 	}
 	if ids := first(50); len(ids) != 21 {
 		t.Errorf("DueReceivers returned %d, want all 21", len(ids))

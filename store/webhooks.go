@@ -56,8 +56,8 @@ func (r *rest) Scan(src any) error {
 
 func (r *rest) value() (any, error) { return micros(time.Time(*r)), nil }
 
-// CreateWebhook inserts a webhook. If its project already has limit webhooks, the error is
-// problem.Invalid.
+// CreateWebhook inserts a webhook. limit is the maximum number of webhooks of a project. If it is
+// reached, the error is problem.Invalid.
 func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, limit int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
 		// Concurrent changes that add a webhook to the same project wait here for one another, so
@@ -94,9 +94,9 @@ func (s *Webhooks) ListWebhooks(
 }
 
 // UpdateWebhook writes a webhook, unless it has changed since the caller read it. old is the time
-// of the last change that the caller has seen. If the URL or Enabled changes, the failures start
-// again at 0, and the rest ends, even if the webhook is held. Otherwise both remain, because a node
-// may have written them since the caller read them.
+// of the last change that the caller has seen. If the URL or Enabled changes, UpdateWebhook resets
+// Failures and ends the rest of the webhook, even while a node holds the webhook. Otherwise it does not
+// change these fields, because a node may have written them since the caller read them.
 func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
 	return s.once(ctx, webhookEvent("webhook.updated", w), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE webhooks
@@ -130,8 +130,8 @@ func webhooksOf(table string) string {
 	return `(SELECT count(*) FROM webhooks w WHERE w.project_id = ` + table + `.project_id AND w.enabled = 1)`
 }
 
-// insertedReturning converts the error from an INSERT … RETURNING. It returns conflict if ON
-// CONFLICT DO NOTHING inserted nothing.
+// insertedReturning converts the error from an INSERT … RETURNING. It returns conflict if nothing was
+// inserted because of ON CONFLICT DO NOTHING.
 func insertedReturning(err error, thing string, conflict error) error {
 	switch {
 	case err == nil:
@@ -145,7 +145,7 @@ func insertedReturning(err error, thing string, conflict error) error {
 }
 
 // queueEvent queues an event for each webhook that receives it, in the transaction of the change
-// that the event describes. The statement is sent together with the next one or the commit.
+// that the event describes. The statement is sent together with the next statement or with the commit.
 func (t tx) queueEvent(ctx context.Context, e fabric.Event) error {
 	err := t.Later(ctx, `INSERT INTO webhook_deliveries
 			(webhook_id, id, event, subject, body, state, created, queued, due)
@@ -218,7 +218,7 @@ func (s *Webhooks) QueueDelivery(
 }
 
 // ListDeliveries returns a page of a webhook's deliveries in a state, newest first. If state is "",
-// it includes all deliveries.
+// the page includes deliveries in all states.
 func (s *Webhooks) ListDeliveries(
 	ctx context.Context, webhookID string, state fabric.DeliveryState, q page.Query,
 ) (page.Page[fabric.Delivery], error) {

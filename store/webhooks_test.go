@@ -48,10 +48,10 @@ func pendingEvents(t *testing.T, s *store.Store, w fabric.Webhook) (names []stri
 		}
 		body := string(d.Body)
 		if !strings.Contains(body, `"id":"`+d.ID+`"`) {
-			t.Errorf("the body of the delivery %s is %s, want its id in it", d.ID, body)
+			t.Errorf("the body of the delivery %s is %s, want it to contain the id", d.ID, body)
 		}
 		if !strings.Contains(body, d.Subject) {
-			t.Errorf("the body of the delivery %s is %s, want its subject %s in it", d.ID, body, d.Subject)
+			t.Errorf("the body of the delivery %s is %s, want it to contain the subject %s", d.ID, body, d.Subject)
 		}
 	}
 	return names
@@ -157,7 +157,7 @@ func testEvents(t *testing.T, c store.Config) {
 		{name: "off", webhook: off, want: ""},
 	} {
 		if got := strings.Join(pendingEvents(t, s, tt.webhook), " "); got != tt.want {
-			t.Errorf("%s: pending events %q, want %q", tt.name, got, tt.want)
+			t.Errorf("%s: the pending events are %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
@@ -184,6 +184,6 @@ func testRefusedChange(t *testing.T, c store.Config) {
 	}
 
 	if got := pendingEvents(t, s, w); len(got) != 1 {
-		t.Errorf("pending events %v, want the one creation", got)
+		t.Errorf("the pending events are %v, want only the creation", got)
 	}
 }

@@ -40,8 +40,8 @@ func TestMayCallUser(t *testing.T) {
 	}
 }
 
-// TestExpensiveRanges tries numbers of each expensive kind. The prefix of a country does not
-// permit calls to these numbers. Ordinary numbers with similar digits may be called.
+// TestExpensiveRanges shows that the prefix of a country does not permit calls to expensive numbers,
+// but a longer prefix does. Ordinary numbers with similar digits may be called.
 func TestExpensiveRanges(t *testing.T) {
 	p := fabric.Project{
 		OutboundCalls:    fabric.OutboundOn,

@@ -161,8 +161,8 @@ func TestAnnounceLost(t *testing.T) {
 	p.want("resumed", "online", "offline", "online")
 }
 
-// TestAnnounceLater enables a webhook while a subscriber is online. The next renewal announces
-// the subscriber.
+// TestAnnounceLater shows that a subscriber who is online while a webhook is enabled is announced at
+// the next renewal.
 func TestAnnounceLater(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()
@@ -176,16 +176,16 @@ func TestAnnounceLater(t *testing.T) {
 
 	enable(false)
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
-	p.want("no webhook wants it")
+	p.want("while the webhook is disabled")
 	enable(true)
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
-	p.want("a webhook wants it", "online")
+	p.want("after the webhook was enabled", "online")
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
-	p.want("it was announced", "online")
+	p.want("at the next renewal", "online")
 }
 
-// TestAnnounceRace opens and closes many sockets on both nodes concurrently. The events must
-// alternate and end with the final state.
+// TestAnnounceRace shows that the events about many sockets that are opened and closed concurrently on
+// both nodes alternate and end with the final state.
 func TestAnnounceRace(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()

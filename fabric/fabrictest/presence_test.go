@@ -104,7 +104,7 @@ func TestPresence(t *testing.T) {
 	wantSockets(t, two, "at the end", "ada", 0)
 }
 
-// TestPresenceRefused tries to go online with tokens that do not allow it or that expire soon.
+// TestPresenceRefused shows that only a SAT makes a subscriber online, and only until the SAT expires.
 func TestPresenceRefused(t *testing.T) {
 	one, _, pass := nodes(t)
 	for _, kind := range []fabric.TokenKind{fabric.Guest, fabric.Invite, fabric.Service} {
@@ -159,7 +159,7 @@ func TestResume(t *testing.T) {
 	wantSockets(t, two, "lost for too long", "ada", 0)
 }
 
-// TestPresenceRace makes 50 sockets go online and offline concurrently, on two nodes.
+// TestPresenceRace shows that 50 sockets can go online and offline concurrently, on two nodes.
 func TestPresenceRace(t *testing.T) {
 	one, two, _ := nodes(t)
 	ada := sat("ada")
@@ -197,7 +197,7 @@ func TestTooManySockets(t *testing.T) {
 		}
 	}
 	if err := one.Presence.Online(t.Context(), ada, "one more"); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("one more = %v, want rate limited", err)
+		t.Errorf("Online of one more socket = %v, want rate limited", err)
 	}
 	if err := one.Presence.Online(t.Context(), ada, "7"); err != nil {
 		t.Errorf("an online socket that renews: %v, want no error", err)
@@ -205,7 +205,7 @@ func TestTooManySockets(t *testing.T) {
 
 	pass(2 * time.Minute)
 	if err := one.Presence.Online(t.Context(), ada, "one more"); err != nil {
-		t.Errorf("one more, after the others went offline: %v, want no error", err)
+		t.Errorf("Online of one more socket after the others went offline = %v, want no error", err)
 	}
 
 	wantSockets(t, one, "at the end", "ada", 1)

@@ -25,7 +25,7 @@ func TestProjectRules(t *testing.T) {
 	negative := int64(-1)
 	_, err := f.Projects.Update(ctx, p.ID, fabric.ProjectChange{RecordRate: &negative})
 	if !errors.Is(err, problem.Invalid) {
-		t.Errorf("Update of the rate to -1: got %v, want Invalid", err)
+		t.Errorf("changing the rate to -1: got %v, want Invalid", err)
 	}
 
 	rate, name := int64(5000), "uno"
@@ -70,6 +70,6 @@ func TestDeletedProject(t *testing.T) {
 		t.Errorf("Delete again: got %v, want NotFound", err)
 	}
 	if _, err := f.Projects.Find(ctx, "nonsense"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("Find of an id that no project has: got %v, want NotFound", err)
+		t.Errorf("finding an id that no project has: got %v, want NotFound", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// newRecorded creates a subscriber whose RecordCalls is set.
+// newRecorded creates a subscriber with the given RecordCalls, and returns its id.
 func newRecorded(t *testing.T, f *fabric.Fabric, projectID, email string, set fabric.RecordCalls) string {
 	t.Helper()
 	in := fabric.SubscriberInput{Email: &email, RecordCalls: &set}
@@ -123,8 +123,8 @@ func TestRecordCallsCheck(t *testing.T) {
 	}
 }
 
-// TestRecordCallsRights shows that only credentials with Management can change whose calls are
-// recorded. A key that was revoked in the meantime cannot change this.
+// TestRecordCallsRights shows that only credentials with the scope Management can change whose calls
+// are recorded. A key that has been revoked cannot.
 func TestRecordCallsRights(t *testing.T) {
 	f, p := projectOf(t)
 	id := newRecorded(t, f, p.ID, "ada@example.com", fabric.RecordOff)
@@ -181,7 +181,7 @@ func TestRecordCallsRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := update(fabric.RecordOff, management); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("Update with a key that was revoked = %v, want Unauthenticated", err)
+		t.Errorf("Update with a revoked key = %v, want Unauthenticated", err)
 	}
 
 	s, err := f.Subscribers.Find(t.Context(), p.ID, id)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestRightsLost shows that credentials that lose their rights after a request was authenticated
-// can no longer pass the rights on, because the change checks them again.
+// TestRightsLost shows that credentials cannot pass on rights that they have lost since the request was
+// authenticated, because the change checks the rights again.
 func TestRightsLost(t *testing.T) {
 	all := []fabric.Scope{fabric.Management, fabric.Voice}
 	few := []fabric.Scope{fabric.Management}
@@ -23,16 +23,16 @@ func TestRightsLost(t *testing.T) {
 			_, err := f.APIKeys.Update(ctx, k.ProjectID, k.ID, fabric.APIKeyInput{Scopes: few}, nil)
 			return err
 		},
-		"with an end": func(ctx context.Context, f *fabric.Fabric, k fabric.APIKey) error {
+		"with an expiry": func(ctx context.Context, f *fabric.Fabric, k fabric.APIKey) error {
 			end := time.Now().Add(time.Hour)
 			_, err := f.APIKeys.Update(ctx, k.ProjectID, k.ID, fabric.APIKeyInput{Expires: &end}, nil)
 			return err
 		},
-		"with a different secret": func(ctx context.Context, f *fabric.Fabric, k fabric.APIKey) error {
+		"rotated without an overlap": func(ctx context.Context, f *fabric.Fabric, k fabric.APIKey) error {
 			_, _, err := f.APIKeys.Rotate(ctx, k.ProjectID, k.ID, 0, nil)
 			return err
 		},
-		"with an overlap": func(ctx context.Context, f *fabric.Fabric, k fabric.APIKey) error {
+		"rotated with an overlap": func(ctx context.Context, f *fabric.Fabric, k fabric.APIKey) error {
 			_, _, err := f.APIKeys.Rotate(ctx, k.ProjectID, k.ID, time.Hour, nil)
 			return err
 		},
@@ -79,7 +79,7 @@ func TestRightsLost(t *testing.T) {
 	})
 }
 
-// wantPassed makes each change that passes rights on, and checks the errors.
+// wantPassed makes each change that passes rights on, and checks that its error is want.
 func wantPassed(t *testing.T, f *fabric.Fabric, p fabric.Project, by *fabric.Rights, want error) {
 	t.Helper()
 	ctx, voice := t.Context(), []fabric.Scope{fabric.Voice}

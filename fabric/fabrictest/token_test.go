@@ -35,7 +35,7 @@ func TestTokenHas(t *testing.T) {
 		t.Errorf("a token with the scopes %v has Fax, want only Voice", token.Scope)
 	}
 	if token.Has() {
-		t.Error("a token has one of no scopes, want false")
+		t.Error("Has without scopes = true, want false")
 	}
 }
 

@@ -3,8 +3,8 @@
 //
 // Each file in this folder is a JSON Schema (2020-12) of the members that callers send and read.
 // The members are in the order in which pages display them. Our additions to the schema are in the
-// x-kind member, see [Meta]. Operators define their own kinds as files of the same format in a
-// directory.
+// x-kind member, see [Meta]. Operators can define kinds of their own, with files of the same format in
+// another directory.
 package kinds
 
 import (
@@ -46,7 +46,7 @@ type Kind struct {
 type Meta struct {
 	Type     string            `json:"type"`               // the type in documents
 	Path     string            `json:"path"`               // the path below /resources/
-	Key      string            `json:"key"`                // the member that holds the fields of this kind only
+	Key      string            `json:"key"`                // the member that holds the kind's own fields
 	Update   string            `json:"update"`             // the method for updates: PUT or PATCH
 	Name     []string          `json:"name"`               // members for the display name, in order
 	Alias    map[string]string `json:"alias,omitempty"`    // accepted alternative names of members
@@ -54,7 +54,7 @@ type Meta struct {
 	Channels []string          `json:"channels"`           // channels of its addresses: audio, messaging, video
 	Context  string            `json:"context,omitempty"`  // context of its first address
 	Create   string            `json:"create,omitempty"`   // "command": only operators create it
-	Versions bool              `json:"versions,omitempty"` // the kind has deployed versions
+	Versions bool              `json:"versions,omitempty"` // its resources have deployed versions
 
 	// AddressName is the member that names the resource's first address; "" means the display name.
 	AddressName string `json:"addressName,omitempty"`
@@ -205,8 +205,7 @@ func readKind(files fs.FS, name string) (*Kind, error) {
 	return k, nil
 }
 
-// Part returns a schema that belongs to resources but is not a resource: "sip_address" or
-// "sip_credential".
+// Part returns the schema of a part of resources: "sip_address" or "sip_credential".
 func (c *Catalog) Part(typ string) *Kind { return c.parts[typ] }
 
 // taken lists the paths below /resources/ that other routes use.

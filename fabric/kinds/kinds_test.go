@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// good returns a valid value for a field.
-func good(t *testing.T, f Field) json.RawMessage {
+// validValue returns a valid value for a field.
+func validValue(t *testing.T, f Field) json.RawMessage {
 	t.Helper()
 	var v any
 	switch {
@@ -48,12 +48,12 @@ func good(t *testing.T, f Field) json.RawMessage {
 	return raw
 }
 
-// whole returns values for all fields that a caller may set.
-func whole(t *testing.T, k *Kind) Values {
+// completeValues returns values for all fields that a caller may set.
+func completeValues(t *testing.T, k *Kind) Values {
 	v := make(Values)
 	for _, f := range k.Fields {
 		if !f.ReadOnly {
-			v[f.Name] = good(t, f)
+			v[f.Name] = validValue(t, f)
 		}
 	}
 	return v
@@ -62,7 +62,7 @@ func whole(t *testing.T, k *Kind) Values {
 // TestNew shows that every kind accepts a complete document and returns it unchanged.
 func TestNew(t *testing.T) {
 	for _, k := range load(t, "").All() {
-		complete := whole(t, k)
+		complete := completeValues(t, k)
 		values, err := k.New(complete)
 		if err != nil {
 			t.Fatalf("%s: New of a complete document: %v", k.Type, err)
@@ -127,7 +127,7 @@ func TestWrongTypes(t *testing.T) {
 // TestChange shows that a change of one field keeps the other fields.
 func TestChange(t *testing.T) {
 	for _, k := range load(t, "").All() {
-		old := whole(t, k)
+		old := completeValues(t, k)
 		for _, f := range k.Fields {
 			if f.ReadOnly {
 				continue
@@ -243,7 +243,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestTimes shows that a kind accepts only times that package time can read.
+// TestTimes shows that a kind accepts only times that package time can parse.
 func TestTimes(t *testing.T) {
 	room := load(t, "").ByType("video_room")
 	field := *room.Field("join_from")
@@ -343,7 +343,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestDocumentWithoutTitle shows that a room without a display name shows its name instead.
+// TestDocumentWithoutTitle shows that the document of a room without a display name has the room's
+// name instead.
 func TestDocumentWithoutTitle(t *testing.T) {
 	k := load(t, "").ByType("video_room")
 	v, err := k.New(Values{"name": []byte(`"standup"`)})
@@ -356,8 +357,8 @@ func TestDocumentWithoutTitle(t *testing.T) {
 	}
 }
 
-// TestDocumentReadOnly shows that a read-only member has its default. Clients that require it must find
-// it also in resources from before the member existed.
+// TestDocumentReadOnly shows that a document has the defaults of read-only members that are not stored.
+// Some clients require these members, also in resources that are older than the members.
 func TestDocumentReadOnly(t *testing.T) {
 	k := load(t, "").ByType("cxml_script")
 	v, err := k.New(Values{"display_name": []byte(`"a"`), "contents": []byte(`"<Response/>"`)})
@@ -384,7 +385,7 @@ func FuzzNew(f *testing.F) {
 	f.Add(`{"name":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`)
 	f.Add(`{"members":[` + strings.Repeat(`"a",`, 1<<13) + `"a"]}`)
 
-	// Every kind checks the values.
+	// The bound is for the checks of all kinds together.
 	bound := fuzzcost.Bound{
 		CPU:        20 * time.Millisecond,
 		CPUPerByte: 10 * time.Microsecond,

@@ -17,7 +17,8 @@ func load(t *testing.T, dir string) *Catalog {
 	return c
 }
 
-// TestBuiltin compiles the built-in kinds and checks their defaults, which Load skips.
+// TestBuiltin shows that the schemas and defaults of the built-in kinds are valid. Load does not check
+// them.
 func TestBuiltin(t *testing.T) {
 	c := load(t, "")
 	loaded := c.All()
@@ -67,7 +68,7 @@ func TestLoad(t *testing.T) {
 		}
 		for _, want := range []string{"fax.json", tt.want} {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: Load: got %v, want %q in it", tt.name, err, want)
+				t.Errorf("%s: Load: got %v, want it to contain %q", tt.name, err, want)
 			}
 		}
 	}

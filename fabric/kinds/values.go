@@ -84,7 +84,7 @@ func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 	return v, errs
 }
 
-// plainInteger returns an integer without a fraction and an exponent. In JSON Schema, 5.0 and 5e0 are
+// plainInteger returns an integer without a fraction or an exponent. In JSON Schema, 5.0 and 5e0 are
 // integers, but package json does not read them into an int. Other values are returned unchanged.
 func plainInteger(raw json.RawMessage) json.RawMessage {
 	if !bytes.ContainsAny(raw, ".eE") {
@@ -270,8 +270,8 @@ func (k *Kind) NamedBy(v Values) string {
 
 // Document returns the JSON of a resource. It begins with the members in before. The resource's own
 // members follow in the order of the schema. It omits secrets. A read-only member without a value has
-// its default, and a nullable member without a value becomes null. A member for the display name that
-// has no value becomes the display name. Other members without a value are omitted.
+// its default, and a nullable member without a value becomes null. If a member for the display name has
+// no value, the display name becomes its value. Other members without a value are omitted.
 func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 	all := append([]Member(nil), before...)
 	for _, f := range k.Fields {

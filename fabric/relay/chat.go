@@ -9,11 +9,11 @@ import (
 
 var _ chat.Sockets = (*Relay)(nil)
 
-// readers maps keys to the authenticated sockets that receive messages for them; see
+// readers maps each key to the authenticated sockets that receive the messages for this key; see
 // [chat.SocketKeys]. Relay.mu guards it.
 type readers map[string]map[*socket]struct{}
 
-// add registers the socket of a token's holder.
+// add registers a socket that was authenticated with the token t.
 func (all readers) add(s *socket, t fabric.Token) {
 	for _, key := range chat.SocketKeys(t) {
 		if all[key] == nil {
@@ -32,15 +32,15 @@ func (all readers) remove(s *socket, t fabric.Token) {
 	}
 }
 
-// read replaces the token under which a socket receives messages.
-func (r *Relay) read(s *socket, old, token fabric.Token) {
+// setReader replaces the token under which a socket receives messages.
+func (r *Relay) setReader(s *socket, old, token fabric.Token) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.readers.remove(s, old)
 	r.readers.add(s, token)
 }
 
-// readersOf returns the set of sockets with any of the keys.
+// readersOf returns the set of sockets that are registered under any of the keys.
 func (r *Relay) readersOf(keys []string) map[*socket]struct{} {
 	found := make(map[*socket]struct{})
 	r.mu.Lock()

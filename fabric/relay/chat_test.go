@@ -86,7 +86,7 @@ func TestDeliver(t *testing.T) {
 		t.Fatalf("reauthenticating: %+v", r.Error)
 	}
 	write("three", true)
-	want(guest, "the guest of another room", public)
+	want(guest, "a guest who may no longer reach the room", public)
 	want(first, "a socket", private, public, "three in "+room)
 
 	if err := n.fabric.Tokens.Revoke(t.Context(), n.token(nil)); err != nil {

@@ -35,7 +35,7 @@ type frame struct {
 	} `json:"error,omitempty"`
 }
 
-// dial opens a socket in the same way as a page of another site.
+// dial opens a socket as a page of another site does.
 func (n *node) dial() *client {
 	n.t.Helper()
 	c, status := n.tryDial()
@@ -214,7 +214,8 @@ func (c *client) wantTold(method string) {
 	}
 }
 
-// wantTokenDead reads until the server closes the socket because its token is no longer valid.
+// wantTokenDead reads until the server closes the socket, and fails the test unless it does so because
+// the token is no longer valid, for the given reason.
 func (c *client) wantTokenDead(reason string) {
 	c.t.Helper()
 	code, got := c.closed()
@@ -222,6 +223,6 @@ func (c *client) wantTokenDead(reason string) {
 		c.t.Errorf("the socket is closed with the code %d, want %d", code, tokenDead)
 	}
 	if !strings.Contains(got, reason) {
-		c.t.Errorf("the socket is closed because %q, want %q", got, reason)
+		c.t.Errorf("the socket is closed for the reason %q, want %q", got, reason)
 	}
 }

@@ -59,7 +59,7 @@ type fabricSubscriber struct {
 	ExpiresAt     int64  `json:"expires_at"` // Unix seconds
 }
 
-// connect serves signalwire.connect. Afterwards, the socket acts for the holder of a token.
+// connect serves signalwire.connect. Afterwards, the socket acts for the holder of the token.
 func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in connectParams
 	if err := decodeParams(raw, &in); err != nil {
@@ -101,9 +101,9 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	return s.showConnection(id, token), nil
 }
 
-// resume makes the socket take over the presence and the calls of the client's previous socket, which
-// has the id lost. The socket already receives events. Otherwise, the invitation of a call that begins
-// meanwhile would be dropped.
+// resume makes the socket take over the presence and the calls of the client's previous socket. lost is
+// the id of that socket. The new socket must already receive events. Otherwise, the invitation of a call
+// that begins meanwhile would be dropped.
 func (s *socket) resume(ctx context.Context, lost string) error {
 	client := s.client()
 	wasOnline, err := s.relay.fabric.Presence.Resume(ctx, client.Token, lost, client.Socket.ID)
@@ -189,7 +189,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 		return nil, tooMany()
 	}
 
-	s.relay.read(s, old, token)
+	s.relay.setReader(s, old, token)
 	s.replaceToken(token, heard)
 	client := s.client()
 	if s.relay.calls != nil {

@@ -56,7 +56,7 @@ func TestConnect(t *testing.T) {
 				t.Errorf("the authorization is %+v, want %+v", got.Authorization, want)
 			}
 			if id := protocolToken(t, got.Protocol); id != token.ID {
-				t.Errorf("the protocol is %q, want the token's id %s in it", got.Protocol, token.ID)
+				t.Errorf("the protocol is %q, want it to contain the token's id %s", got.Protocol, token.ID)
 			}
 			if got.Identity == "" {
 				t.Error("there is no identity")
@@ -78,8 +78,8 @@ func protocolToken(t *testing.T, protocol string) string {
 	return parts[1]
 }
 
-// TestConnectRefused connects with invalid parameters and tokens. The same socket then connects
-// with a valid token.
+// TestConnectRefused shows that invalid parameters and tokens are refused, and that the same socket can
+// then connect with a valid token.
 func TestConnectRefused(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)
@@ -137,7 +137,7 @@ func TestConnectRefused(t *testing.T) {
 				t.Errorf("the message is %q, want Requester validation failed", got.Error.Message)
 			}
 
-			c.call("subscriber.online", `{}`).wantCode(t, "subscriber.online after it", authenticationFailed)
+			c.call("subscriber.online", `{}`).wantCode(t, "subscriber.online after the refusal", authenticationFailed)
 			c.connect(good)
 			again := c.call("signalwire.connect", authentication(good)+"}")
 			again.wantCode(t, "connecting twice", invalidRequest)
@@ -145,8 +145,8 @@ func TestConnectRefused(t *testing.T) {
 	}
 }
 
-// TestConnectLater connects to a node that receives no revocations. The node closes the socket
-// instead of returning an error, because clients would never reconnect after an error.
+// TestConnectLater shows that a node that receives no revocations closes a socket that connects. It does
+// not return an error, because clients would never reconnect after an error.
 func TestConnectLater(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)
@@ -203,7 +203,8 @@ func testReauthenticate(t *testing.T, n *node, kind, other fabric.TokenKind) {
 		t.Errorf("the identity is %s, want %s", second.Identity, first.Identity)
 	}
 	if id := protocolToken(t, second.Protocol); id != second.Authorization.JTI {
-		t.Errorf("the protocol is %q, want the new token's id %s in it", second.Protocol, second.Authorization.JTI)
+		t.Errorf("the protocol is %q, want it to contain the new token's id %s",
+			second.Protocol, second.Authorization.JTI)
 	}
 	expiresLater := second.Authorization.Subscriber.ExpiresAt - first.Authorization.Subscriber.ExpiresAt
 	if expiresLater < 3600 || expiresLater > 3660 {
@@ -211,13 +212,14 @@ func testReauthenticate(t *testing.T, n *node, kind, other fabric.TokenKind) {
 	}
 }
 
-// TestOldTokenRevoked shows that a socket stays open if its earlier token is revoked.
+// TestOldTokenRevoked shows that a socket stays open if an earlier token of it is revoked, and is closed
+// if its current token is revoked.
 func TestOldTokenRevoked(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	old := n.token(func(t *fabric.Token) { t.ID = uuidOf("a") })
 	c, _ := n.connect(must[string](t)(n.fabric.Tokens.Seal(old)))
-	present := n.token(func(t *fabric.Token) { t.ID = uuidOf("b") })
-	c.reauthenticate(must[string](t)(n.fabric.Tokens.Seal(present))).wantCode(t, "reauthenticating", 0)
+	current := n.token(func(t *fabric.Token) { t.ID = uuidOf("b") })
+	c.reauthenticate(must[string](t)(n.fabric.Tokens.Seal(current))).wantCode(t, "reauthenticating", 0)
 	revoke := func(token fabric.Token) {
 		t.Helper()
 		r := revocation.Revocation{
@@ -234,9 +236,9 @@ func TestOldTokenRevoked(t *testing.T) {
 	revoke(old)
 	c.call("signalwire.ping", `{}`)
 	c.call("subscriber.online", `{}`).wantCode(t, "subscriber.online after the old token was revoked", 0)
-	revoke(present)
+	revoke(current)
 	if code, reason := c.closed(); code != tokenDead {
-		t.Errorf("after its own token was revoked, the socket is closed with %d %q, want 4401", code, reason)
+		t.Errorf("after its current token was revoked, the socket is closed with %d %q, want 4401", code, reason)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // An eventParams is the content of signalwire.event, which carries all events of the server. It has
-// no event_channel, because SDK 4.0 ignores events whose channel does not contain its protocol.
+// no event_channel, because SDK 4.0 ignores events whose channel does not contain the SDK's protocol.
 type eventParams struct {
 	Type      string  `json:"event_type"`
 	Timestamp float64 `json:"timestamp"`

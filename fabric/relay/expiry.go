@@ -14,17 +14,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// watchEvery is the interval at which sockets are checked. It is so short that a revocation closes
-// its sockets well within a second. refreshers is the number of goroutines that renew presence.
-// refreshing is the number of sockets that can wait for them.
+// watchEvery is the interval at which sockets are checked. It is so short that a socket is closed well
+// within a second after its token was revoked. refreshers is the number of goroutines that renew
+// presence. refreshing is the number of sockets that can wait for them.
 const (
 	watchEvery = 250 * time.Millisecond
 	refreshers = 4
 	refreshing = 4096
 )
 
-// The maximum times that a client may take to answer signalwire.disconnect before its socket is
-// closed.
+// How long a client may take to answer signalwire.disconnect before its socket is closed.
 const (
 	deadAnswers = 250 * time.Millisecond // after the client's token expired or was revoked
 	stopAnswers = 2 * time.Second        // while the server stops

@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// TestRevoked revokes everything on which a token depends, one after the other, on another node.
+// TestRevoked shows that a socket is closed when anything on which its token depends is revoked on
+// another node. Sockets with other tokens stay open.
 func TestRevoked(t *testing.T) {
 	w := newWorld(t)
 	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
@@ -106,7 +107,7 @@ func TestSilence(t *testing.T) {
 	w := newWorld(t)
 	nobody := w.node(relay.Limits{Authenticate: 100 * time.Millisecond}).dial()
 	if code, reason := nobody.closed(); code != tooSlow {
-		t.Errorf("a client that does not connect was closed with %d %q, want 4408", code, reason)
+		t.Errorf("the socket of a client that does not connect was closed with %d %q, want 4408", code, reason)
 	}
 	if len(nobody.requested) != 0 {
 		t.Errorf("a client that does not connect received %+v, want nothing", nobody.requested)
@@ -120,7 +121,7 @@ func TestSilence(t *testing.T) {
 	go func() {
 		defer close(ended)
 		if code, reason := deaf.closed(); code != tooSlow {
-			t.Errorf("a client that answers nothing was closed with %d %q, want 4408", code, reason)
+			t.Errorf("the socket of a client that answers nothing was closed with %d %q, want 4408", code, reason)
 		}
 	}()
 

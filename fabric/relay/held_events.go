@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// maxHeld and maxHeldBytes limit the events that are held back. If a request causes more, for example
-// in a large room, the first ones are sent before the response. Otherwise, the response and all events
+// maxHeld and maxHeldBytes limit the events that are held back. If a request causes more events, for
+// example in a large room, the first ones are sent before the response. Otherwise, the response and all events
 // together might not fit into the queue of the socket. The queue can still become full if the client
 // reads too slowly.
 const (

@@ -44,7 +44,7 @@ func orDefault[T int | time.Duration](limit, standard, unlimited T) T {
 	return limit
 }
 
-// The maximum sizes of a client's messages. The longest messages are offers with a media
+// The maximum sizes of a client's messages in bytes. The longest messages are offers with a media
 // description (SDP). Before authentication, a client only has to send its token.
 const (
 	maxMessage = 64 << 10

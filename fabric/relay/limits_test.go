@@ -26,7 +26,7 @@ func TestBucket(t *testing.T) {
 		t.Errorf("a message after a minute waits %v, want 0", got)
 	}
 	if b.tokens != messageBurst-1 {
-		t.Errorf("after a minute there are %v messages left, want %v", b.tokens, messageBurst-1)
+		t.Errorf("after a minute, %v further messages need not wait, want %v", b.tokens, messageBurst-1)
 	}
 }
 

@@ -45,8 +45,8 @@ var memberMethods = map[string]calls.Op{
 	"call.microphone.volume.set": calls.SetMicrophone, "call.speaker.volume.set": calls.SetSpeaker,
 }
 
-// listLayouts serves call.layout.list, which needs no capability. Rooms and calls between two
-// parties have the same, single layout.
+// listLayouts serves call.layout.list, which needs no capability. The only layout is the same for rooms
+// and for calls between two parties.
 func listLayouts(context.Context, *socket, json.RawMessage) (any, error) {
 	return struct {
 		Code    string   `json:"code"`

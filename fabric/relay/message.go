@@ -88,7 +88,7 @@ func parse(text []byte) (m message, err error) {
 	return m, nil
 }
 
-// isID reports whether id is a valid request id. It must be a string, a number, null or absent.
+// isID reports whether id is a valid request id: a string, a number, null or nothing.
 func isID(id json.RawMessage) bool {
 	return len(id) == 0 || string(id) == "null" || id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9'
 }
@@ -118,7 +118,7 @@ func request(id, method string, params any) []byte {
 	}{Version: "2.0", ID: id, Method: method, Params: params})
 }
 
-// response encodes a response. If f is not nil, the response contains f, and otherwise the result.
+// response encodes a response. The response contains f or, if f is nil, the result.
 func response(id json.RawMessage, result any, f *fault) []byte {
 	if len(id) == 0 {
 		id = json.RawMessage("null")

@@ -33,7 +33,7 @@ func served() map[string]method {
 	return all
 }
 
-// checked wraps m so that it requires a socket that has authenticated and has a valid token.
+// checked wraps m so that it requires a socket that has authenticated and whose token is valid.
 func checked(m method) method {
 	return func(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		token, ok := s.authenticated()
@@ -52,7 +52,7 @@ const unknown = "unknown"
 
 // receive handles a message in a separate goroutine and waits for the goroutine. The reading
 // goroutine thus keeps its small stack. receive returns false after a panic.
-func (s *socket) receive(text []byte) (whole bool) {
+func (s *socket) receive(text []byte) (ok bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -62,10 +62,10 @@ func (s *socket) receive(text []byte) (whole bool) {
 			}
 		}()
 		s.handle(text)
-		whole = true
+		ok = true
 	}()
 	<-done
-	return whole
+	return ok
 }
 
 func (s *socket) handle(text []byte) {

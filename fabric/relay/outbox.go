@@ -28,7 +28,7 @@ type outbox struct {
 	last    farewell // how to close the socket after the queue is empty; set while leaving
 }
 
-// An outboxState is what an outbox does. Only an idle outbox can start to send. A closed outbox
+// An outboxState says what an outbox is doing. Only an idle outbox can start to send. A closed outbox
 // stays closed.
 type outboxState int
 

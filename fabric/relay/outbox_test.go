@@ -69,7 +69,7 @@ func TestOutbox(t *testing.T) {
 	}
 
 	if _, text, err := client.Read(t.Context()); websocket.CloseStatus(err) != 4401 {
-		t.Errorf("at the end there is %q, %v, want a farewell", text, err)
+		t.Errorf("after the messages: received %q, %v, want the farewell", text, err)
 	}
 }
 
@@ -104,8 +104,8 @@ func TestOutboxFull(t *testing.T) {
 	<-gone
 }
 
-// TestHeldEvents shows that the events of a request wait for its response, unless there are very many
-// or they are large. They always arrive in order.
+// TestHeldEvents shows that the events of a request wait for its response, unless they are too many
+// or too large. They always arrive in order.
 func TestHeldEvents(t *testing.T) {
 	server, client := pair(t)
 	s := &socket{conn: server, out: outbox{conn: server}}
@@ -144,8 +144,8 @@ func TestHeldEvents(t *testing.T) {
 	receives("later")
 }
 
-// TestLargestRoom shows that an event with as many members as a room can have fits into the queue, next
-// to the other events of a client that joins.
+// TestLargestRoom shows that an event with as many members as a room can have fits into the queue,
+// together with the other events that a client gets when it joins.
 func TestLargestRoom(t *testing.T) {
 	const id = "00000000-0000-0000-0000-000000000000"
 	widest := calls.Member{
@@ -183,7 +183,7 @@ func TestLargestRoom(t *testing.T) {
 	_, content := show(e)
 	const others = 16 << 10
 	if n := len(encode(content)); n+others > maxWaitingBytes {
-		t.Errorf("the event has %d bytes, want at most %d", n, maxWaitingBytes-others)
+		t.Errorf("the event is %d bytes long, want at most %d", n, maxWaitingBytes-others)
 	}
 }
 

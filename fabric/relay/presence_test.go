@@ -22,7 +22,7 @@ func (n *node) online() int {
 	return presence.Sockets
 }
 
-// must sends a request without parameters, which must succeed.
+// must sends a request without parameters, and fails the test unless the request succeeds.
 func (c *client) must(method string) {
 	c.t.Helper()
 	type result struct{ Code, Message string }
@@ -73,8 +73,8 @@ func TestOnline(t *testing.T) {
 	guest.call("subscriber.online", `{}`).wantCode(t, "subscriber.online by a guest", refused)
 }
 
-// TestReconnect loses a socket and reconnects to another node. The subscriber is then online if and
-// only if it was online before.
+// TestReconnect shows that if a socket is lost and the client reconnects to another node, the
+// subscriber is online if and only if it was online before.
 func TestReconnect(t *testing.T) {
 	w := newWorld(t)
 	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
@@ -95,7 +95,7 @@ func TestReconnect(t *testing.T) {
 	token := there.seal(func(t *fabric.Token) { t.ID = uuidOf("b") })
 	again, second := there.connect(token, `,"protocol":"`+first.Protocol+`"`)
 	if got := there.relay.Stats(); got.Online != 1 {
-		t.Errorf("back on another node, %d of its sockets are online, want 1", got.Online)
+		t.Errorf("back on another node, %d of the node's sockets are online, want 1", got.Online)
 	}
 	if got := there.online(); got != 1 {
 		t.Errorf("back on another node, the subscriber is online %d times, want once", got)
@@ -113,8 +113,8 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// TestStaysOnline advances the clock beyond the time for which the session store keeps a socket
-// online without renewal.
+// TestStaysOnline shows that an open socket stays online because it renews its presence, even if the
+// session store loses it. Without renewal, the socket goes offline.
 func TestStaysOnline(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(relay.Limits{})
@@ -135,6 +135,6 @@ func TestStaysOnline(t *testing.T) {
 	eventually(t, "the socket to renew after the store was emptied", func() bool { return n.online() == 1 })
 	w.ahead.Store(int64(3 * time.Minute))
 	if got := n.online(); got != 0 {
-		t.Errorf("online %d times after minutes without renewal, want 0", got)
+		t.Errorf("after minutes without renewal, the subscriber is online %d times, want 0", got)
 	}
 }

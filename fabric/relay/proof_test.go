@@ -64,13 +64,13 @@ func TestBoundToken(t *testing.T) {
 	used := proof(t, key, connect, n.now())
 	n.dial().call(connect, with(used)).wantCode(t, "connecting with a proof", 0)
 	for name, params := range map[string]string{
-		"no proof":               authentication(bound) + "}",
-		"an empty proof":         with(""),
-		"a used proof":           with(used),
-		"a different key":        with(proof(t, thief, connect, n.now())),
-		"for a different method": with(proof(t, key, again, n.now())),
-		"of an hour ago":         with(proof(t, key, connect, n.now().Add(-time.Hour))),
-		"an unknown nonce":       with(proof(t, key, connect, n.now(), "nonce", "x")),
+		"no proof":                       authentication(bound) + "}",
+		"an empty proof":                 with(""),
+		"a used proof":                   with(used),
+		"a different key":                with(proof(t, thief, connect, n.now())),
+		"a proof for a different method": with(proof(t, key, again, n.now())),
+		"a proof from an hour ago":       with(proof(t, key, connect, n.now().Add(-time.Hour))),
+		"an unknown nonce":               with(proof(t, key, connect, n.now(), "nonce", "x")),
 	} {
 		n.dial().call(connect, params).wantCode(t, name+", at one node", authenticationFailed)
 		second.dial().call(connect, params).wantCode(t, name+", at another node", authenticationFailed)
@@ -100,9 +100,9 @@ func TestCertificateBoundToken(t *testing.T) {
 		certificates []tls.Certificate
 		want         int
 	}{
-		"the certificate": {[]tls.Certificate{own}, 0},
-		"another":         {[]tls.Certificate{stranger}, authenticationFailed},
-		"none":            {nil, authenticationFailed},
+		"the certificate":     {[]tls.Certificate{own}, 0},
+		"another certificate": {[]tls.Certificate{stranger}, authenticationFailed},
+		"no certificate":      {nil, authenticationFailed},
 	} {
 		transport := srv.Client().Transport.(*http.Transport).Clone()
 		transport.TLSClientConfig.Certificates = tt.certificates

@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// TestMessages sends valid and invalid JSON-RPC. After each message, the socket must still answer.
+// TestMessages shows how valid and invalid JSON-RPC is answered. After each message, the socket still
+// works.
 func TestMessages(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	c, _ := n.connect(n.seal(nil))
@@ -69,11 +70,11 @@ func TestMessages(t *testing.T) {
 		t.Errorf("a ping without a timestamp returned %v, want the current time", pong.Timestamp)
 	}
 	if got := c.call("webrtc.verto", `{}`); !strings.Contains(got.Error.Message, "does not carry calls") {
-		t.Errorf("webrtc.verto returned %q, want that calls are not carried", got.Error.Message)
+		t.Errorf("webrtc.verto returned %q, want a message that calls are not carried", got.Error.Message)
 	}
 }
 
-// TestFrames sends frames for which the server must close the socket.
+// TestFrames shows for which frames the server closes the socket.
 func TestFrames(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	ping := func(size int) string {
@@ -112,7 +113,7 @@ func TestFrames(t *testing.T) {
 	eventually(t, "all sockets to be released", func() bool { return n.relay.Stats() == relay.Stats{} })
 }
 
-// TestHandshake opens sockets with invalid handshakes.
+// TestHandshake shows that invalid handshakes are refused, and that compression is not offered.
 func TestHandshake(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	tests := []struct {

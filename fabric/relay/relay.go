@@ -8,8 +8,8 @@
 // authenticate, becomes silent or does not read.
 //
 // An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may
-// do, and records which subscribers are online. Package calls handles the calls that its client
-// makes and receives. Package chat handles its messages.
+// do, and records which subscribers are online. Package calls handles the calls that a client makes
+// and receives. Package chat handles a client's messages.
 package relay
 
 import (
@@ -60,7 +60,7 @@ type Relay struct {
 	calls   *calls.Calls // nil if the server has no calls; set before the first socket
 
 	iceServers func(fabric.Token) []ICEServer // may be nil; set before the first socket
-	refresh    chan *socket                   // sockets that are due to renew their presence
+	refresh    chan *socket                   // sockets whose presence must be renewed
 
 	connected, online atomic.Int64
 
@@ -95,7 +95,7 @@ func New(c Config) *Relay {
 	return r
 }
 
-// Carry makes the relay serve calls. Call it before the first socket opens.
+// Carry makes the relay serve calls. It must run before the first socket opens.
 func (r *Relay) Carry(c *calls.Calls) { r.calls = c }
 
 // An ICEServer is a STUN or TURN server, in the form that RTCPeerConnection expects (W3C WebRTC,

@@ -80,7 +80,7 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// TestShutdown stops a node with open sockets of all kinds.
+// TestShutdown shows that a node that is stopping closes all sockets and accepts no new ones.
 func TestShutdown(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	stranger := n.dial()
@@ -111,17 +111,18 @@ func TestShutdown(t *testing.T) {
 	<-stopped
 	c, status := n.tryDial()
 	if c != nil {
-		t.Error("a node that stops accepts a socket")
+		t.Error("a node that is stopping accepts a socket")
 	}
 	if status != http.StatusServiceUnavailable {
-		t.Errorf("a socket of a node that stops: got %d, want 503", status)
+		t.Errorf("a new socket of a node that is stopping: got %d, want 503", status)
 	}
 	if got := n.online(); got != 1 {
 		t.Errorf("the subscriber is online %d times, want 1 until it reconnects", got)
 	}
 }
 
-// TestShutdownLate stops a node with a client that does not read.
+// TestShutdownLate shows that a node that is stopping also closes the socket of a client that does not
+// read.
 func TestShutdownLate(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	n.connect(n.seal(nil))

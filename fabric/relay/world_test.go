@@ -70,7 +70,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// node starts a node and stops it when the test ends. The time limits that are not in limits are so
+// node starts a node and stops it when the test ends. Time limits that are zero in limits become so
 // long that they never expire during the test.
 func (w *world) node(limits relay.Limits) *node {
 	w.t.Helper()

@@ -65,8 +65,8 @@ func (a addressAPI) routes(by *credentials) []route {
 func (a addressAPI) list(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
 	q := r.URL.Query()
 	asked, err := web.ReadPage(q)
-	filter, ferr := readFilter(q)
-	if err := errors.Join(err, ferr); err != nil {
+	filter, filterErr := readFilter(q)
+	if err := errors.Join(err, filterErr); err != nil {
 		return err
 	}
 	p, err := a.addresses.List(r.Context(), t, filter, asked.Query)

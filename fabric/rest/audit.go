@@ -50,7 +50,7 @@ func showEvent(e audit.Event) auditResponse {
 	return body
 }
 
-// auditAPI serves the audit log of a project.
+// auditAPI serves the audit trail of a project.
 type auditAPI struct{ audit *fabric.Audit }
 
 func (a auditAPI) routes(by *credentials) []route {
@@ -87,7 +87,7 @@ func (a auditAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer)
 	}, showEvent)
 }
 
-// timeOf returns the time in a member of a query, or the zero time if the query has no such member.
+// timeOf returns the time in the query parameter name, or the zero time if there is no such parameter.
 func timeOf(query url.Values, name string) (time.Time, error) {
 	text := query.Get(name)
 	if text == "" {

@@ -68,7 +68,7 @@ func (w *world) administrator() authorization {
 	return auth
 }
 
-// service returns a service token of the world's first project that expires in an hour.
+// service returns a service token that belongs to the world's first project and expires in an hour.
 func (w *world) service(scopes ...string) string {
 	w.t.Helper()
 	return must[string](w.t)(w.fabric.Tokens.Seal(fabric.Token{

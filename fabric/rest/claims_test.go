@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// whole holds all standard claims in the format of the API.
-const whole = `{"email_verified":true,"middle_name":"Brewster","nickname":"Amazing Grace",` +
+// allClaims holds all standard claims in the format of the API.
+const allClaims = `{"email_verified":true,"middle_name":"Brewster","nickname":"Amazing Grace",` +
 	`"preferred_username":"grace","profile":"https://example.com/grace",` +
 	`"picture":"https://example.com/grace.png","website":"http://example.com","gender":"female",` +
 	`"birthdate":"1906-12-09","locale":"en-US","phone_number":"+14155550100;ext=7",` +
@@ -21,8 +21,8 @@ func TestStandardClaims(t *testing.T) {
 	const verified = `{"email_verified":true,"birthdate":"0000-02-29"}`
 	for _, tt := range []struct{ method, body, want string }{
 		{"GET", "", `{"email_verified":false}`},
-		{"PUT", whole, whole},
-		{"GET", "", whole},
+		{"PUT", allClaims, allClaims},
+		{"GET", "", allClaims},
 		{"PUT", `{"nickname":"Grace","id":"x"}`, `{"email_verified":true,"nickname":"Grace"}`},
 		{"PUT", `{"email_verified":false}`, `{"email_verified":false}`},
 		{"PUT", verified, verified},

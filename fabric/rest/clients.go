@@ -195,7 +195,7 @@ func (a clientAPI) redeliverLogout(r *http.Request, by fabric.Issuer) (fabric.Lo
 }
 
 // redeliverDeadLogouts serves POST /api/fabric/clients/{id}/logouts/redeliver. It queues all dead
-// letters of the client again.
+// logout notifications to the client again.
 func (a clientAPI) redeliverDeadLogouts(r *http.Request, by fabric.Issuer) (int, error) {
 	return a.deliveries.RedeliverDeadLogouts(r.Context(), by.ProjectID, r.PathValue("id"))
 }

@@ -13,7 +13,7 @@ import (
 func TestConversations(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.person("ada"), w.person("bob")
-	w.sends(ada, bob.address, "one")
+	w.mustSend(ada, bob.address, "one")
 
 	type conversation struct {
 		ID        string
@@ -58,12 +58,12 @@ func TestRoomMessages(t *testing.T) {
 	w := newWorld(t)
 	room := w.room(t, "hall")
 	ada, bob, eve := w.person("ada"), w.person("bob"), w.person("eve")
-	w.sends(ada, room, "hello")
+	w.mustSend(ada, room, "hello")
 	w.pass(time.Minute)
 	guest := person{auth: bearer(w.guest(room).Token)}
 	r := w.call(bob.auth, "POST", conversations+"/join", `{"conversation_id":"`+room+`"}`)
 	r.wantStatus(t, "joining", http.StatusOK)
-	w.sends(guest, room, "from a guest")
+	w.mustSend(guest, room, "from a guest")
 
 	for _, tt := range []struct {
 		name   string
@@ -83,7 +83,7 @@ func TestRoomMessages(t *testing.T) {
 	three := `{"fabric_address_ids":["` + room + `","` + uuid.NewString() + `"]}`
 	got := w.call(ada.auth, "POST", conversations+"/join", three).faults(t)
 	if got != "fabric_address_ids:invalid_parameter" {
-		t.Errorf("joining three = %s, want fabric_address_ids:invalid_parameter", got)
+		t.Errorf("joining a conversation with three addresses: got %s, want fabric_address_ids:invalid_parameter", got)
 	}
 }
 
@@ -94,13 +94,13 @@ func TestGuestOfSubscriber(t *testing.T) {
 	room := w.room(t, "hall")
 	ada := w.person("ada")
 	w.pass(time.Minute)
-	w.sends(ada, room, "before the guest")
+	w.mustSend(ada, room, "before the guest")
 	w.pass(time.Minute)
 	r := w.call(ada.auth, "POST", guests, allowing(room))
 	r.wantStatus(t, "requesting a guest token with a SAT", http.StatusCreated)
 	first := as[tokens](t, r)
 	w.pass(time.Minute)
-	w.sends(ada, room, "after the guest")
+	w.mustSend(ada, room, "after the guest")
 	w.pass(time.Minute)
 
 	second := w.refresh(first.RefreshToken)
@@ -118,7 +118,7 @@ func TestDeletedPeer(t *testing.T) {
 	w := newWorld(t)
 	ada, bob, eve := w.person("ada"), w.person("bob"), w.person("eve")
 	for _, other := range []person{bob, eve} {
-		w.sends(other, ada.address, "remember me")
+		w.mustSend(other, ada.address, "remember me")
 	}
 
 	w.call(w.basic(), "DELETE", subscribers+"/"+bob.id, "")

@@ -79,7 +79,7 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 	return fabric.Issuer{}, problem.NoCredentials().Telling("neither an API key nor a token was sent")
 }
 
-// keyIssuer returns the project of an API key.
+// keyIssuer returns the issuer for an API key, which must have one of the scopes.
 func (c *credentials) keyIssuer(
 	r *http.Request, projectID, secret string, scopes []fabric.Scope,
 ) (fabric.Issuer, error) {
@@ -94,8 +94,8 @@ func (c *credentials) keyIssuer(
 	return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(secret)}, nil
 }
 
-// serviceIssuer returns the client of a service token. The token is either sealed or a JWT, and access
-// opens both.
+// serviceIssuer returns the issuer for a service token, which must have one of the scopes. The token is
+// either sealed or a JWT, and access opens both.
 func (c *credentials) serviceIssuer(r *http.Request, raw string, scopes []fabric.Scope) (fabric.Issuer, error) {
 	since := c.fabric.Tokens.Known()
 	t, err := c.access(r.Context(), raw)

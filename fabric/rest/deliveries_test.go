@@ -107,7 +107,7 @@ func TestDeadDeliveries(t *testing.T) {
 	pending := as[listed[deliveryBody]](t, w.call(boss, "GET", path, "")).Data[0]
 	w.create(`{"email":"bob@example.com"}`)
 
-	w.dies(w.rows.Webhooks.Queue(), hook.ID, pending.ID, 9, 500)
+	w.giveUp(w.rows.Webhooks.Queue(), hook.ID, pending.ID, 9, 500)
 	r := w.call(boss, "GET", path+"?state=dead", "")
 	r.wantNoText(t, "GET of the dead letters", "10.9.8.7")
 	dead := as[listed[deliveryBody]](t, r).Data
@@ -168,7 +168,7 @@ func TestRedeliver(t *testing.T) {
 	w.create(`{"email":"ada@example.com"}`)
 	path := webhookPath + "/" + hook.ID + "/deliveries"
 	dead := as[listed[deliveryBody]](t, w.call(boss, "GET", path, "")).Data[0]
-	w.dies(w.rows.Webhooks.Queue(), hook.ID, dead.ID, 9, 500)
+	w.giveUp(w.rows.Webhooks.Queue(), hook.ID, dead.ID, 9, 500)
 
 	r := w.call(boss, "POST", path+"/"+dead.ID+"/redeliver", "")
 	r.wantStatus(t, "POST of redeliver", http.StatusAccepted)

@@ -51,7 +51,7 @@ func summarizeDevice(d fabric.Device) deviceSummary {
 	return deviceSummary{ID: d.ID, Type: d.Type, Name: d.Name, Registered: iso(d.Created)}
 }
 
-// deviceAPI serves the devices of subscribers, both to the subscribers and to their project.
+// deviceAPI serves the devices of subscribers to the subscribers themselves, and to their project.
 type deviceAPI struct{ devices *fabric.Devices }
 
 func (a deviceAPI) routes(by *credentials) []route {
@@ -67,7 +67,7 @@ func (a deviceAPI) routes(by *credentials) []route {
 func (a deviceAPI) register(r *http.Request, sat fabric.Token) (d fabric.Device, err error) {
 	in, err := web.Decode[deviceRequest](r)
 	if err != nil {
-		return d, also(err, fabric.DeviceInput(in).Check())
+		return d, joinFaults(err, fabric.DeviceInput(in).Check())
 	}
 	return a.devices.Register(r.Context(), sat, fabric.DeviceInput(in))
 }
@@ -77,12 +77,12 @@ func (a deviceAPI) delete(r *http.Request, sat fabric.Token) error {
 	return a.devices.Delete(r.Context(), sat, r.PathValue("id"))
 }
 
-// listOf serves GET /api/fabric/resources/subscribers/{id}/devices.
+// listOf serves GET /api/fabric/resources/subscribers/{subscriber}/devices.
 func (a deviceAPI) listOf(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Device], error) {
 	return a.devices.List(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 }
 
-// deleteOf serves DELETE /api/fabric/resources/subscribers/{id}/devices/{device}.
+// deleteOf serves DELETE /api/fabric/resources/subscribers/{subscriber}/devices/{id}.
 func (a deviceAPI) deleteOf(r *http.Request, by fabric.Issuer) error {
 	return a.devices.DeleteOf(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }

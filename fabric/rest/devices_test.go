@@ -26,7 +26,7 @@ func TestDevices(t *testing.T) {
 	r.wantStatus(t, "POST", http.StatusCreated)
 	first := as[device](t, r)
 	if first.ID == "" {
-		t.Error("POST: there is no id")
+		t.Error("POST: the device has no id")
 	}
 	if first.Type != "iOS" {
 		t.Errorf("POST: the type is %q, want iOS", first.Type)
@@ -35,30 +35,30 @@ func TestDevices(t *testing.T) {
 		t.Errorf("POST: the token is %q, want apns-1", first.Token)
 	}
 	if first.Registered == "" {
-		t.Error("POST: there is no date of registration")
+		t.Error("POST: the device has no date of registration")
 	}
 	if first.PushKey == "" {
-		t.Error("POST: there is no key for push notifications")
+		t.Error("POST: the device has no key for push notifications")
 	}
 
 	again := as[device](t, w.call(ada, "POST", devices,
 		`{"device_type":"iOS","device_token":"apns-1","device_name":"Ada's"}`))
 	if again.ID != first.ID {
-		t.Errorf("the same device again has the id %s, want %s", again.ID, first.ID)
+		t.Errorf("after the second registration, the id of the device is %s, want %s", again.ID, first.ID)
 	}
 	if again.PushKey != first.PushKey {
-		t.Errorf("the same device again has the key %s, want %s", again.PushKey, first.PushKey)
+		t.Errorf("after the second registration, the key of the device is %s, want %s", again.PushKey, first.PushKey)
 	}
 	if again.Name != "Ada's" {
-		t.Errorf("the same device again is named %q, want Ada's", again.Name)
+		t.Errorf("after the second registration, the name of the device is %q, want Ada's", again.Name)
 	}
 
 	other := as[device](t, w.call(grace, "POST", devices, `{"device_type":"iOS","device_token":"apns-1"}`))
 	if other.ID == first.ID {
-		t.Errorf("the devices of two subscribers have the id %s", other.ID)
+		t.Errorf("the devices of two subscribers have the same id %s", other.ID)
 	}
 	if other.PushKey == first.PushKey {
-		t.Errorf("the devices of two subscribers have the key %s", other.PushKey)
+		t.Errorf("the devices of two subscribers have the same key %s", other.PushKey)
 	}
 
 	r = w.call(w.basic(), "POST", devices, `{"device_type":"iOS","device_token":"x"}`)
@@ -110,11 +110,11 @@ func TestDeviceFaults(t *testing.T) {
 
 	got := w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"one more"}`).faults(t)
 	if got != "device_token:invalid_parameter" {
-		t.Errorf("POST of a token with a space = %s, want it refused", got)
+		t.Errorf("POST of a token with a space = %s, want an error about device_token", got)
 	}
 	got = w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"more"}`).faults(t)
 	if got != "device_token:invalid_parameter" {
-		t.Errorf("POST of a 51st device = %s, want it refused", got)
+		t.Errorf("POST of a 51st device = %s, want an error about device_token", got)
 	}
 	r := w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"49"}`)
 	r.wantStatus(t, "POST of one of the 50 devices again", http.StatusCreated)

@@ -97,8 +97,8 @@ func TestEmbedFaults(t *testing.T) {
 	r.wantStatus(t, "POST for a disabled subscriber", http.StatusForbidden)
 }
 
-// TestEmbedLimit shows that the limit per minute applies to each embed key separately. It starts
-// again with the next minute.
+// TestEmbedLimit shows that the limit per minute applies to each embed key separately, and that the count
+// starts again with the next minute.
 func TestEmbedLimit(t *testing.T) {
 	w := newWorld(t)
 	id := w.address(w.tokens(`{"reference":"ada"}`).Token).ID

@@ -30,7 +30,8 @@ type validationError struct {
 	URL       string  `json:"url"`
 }
 
-// statuses contains the kinds of problems whose response contains only the name of their status.
+// statuses maps kinds of problems to their statuses. The response to such a problem contains only the
+// name of the status.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Unauthenticated: http.StatusUnauthorized,
@@ -96,10 +97,10 @@ func notAllowed(allow string) web.Handler {
 	}
 }
 
-// also joins the errors from reading a body with the errors in its values, so that the client sees
-// all of them together. It skips errors in values if reading already reports an error about the
-// same member. If reading is not a problem.Invalid, also returns only reading.
-func also(reading, values error) error {
+// joinFaults joins the errors from reading a body with the errors in its values, so that the client
+// sees all of them together. It skips errors in values if reading already reports an error about the
+// same member. If reading is not a problem.Invalid, joinFaults returns only reading.
+func joinFaults(reading, values error) error {
 	if !errors.Is(reading, problem.Invalid) {
 		return reading
 	}
@@ -116,7 +117,7 @@ func also(reading, values error) error {
 }
 
 // respelled returns err with a parameter renamed. from is the parameter's name in err, and to is
-// its name in this API. Errors on other parameters are returned unchanged, with their causes.
+// its name in this API. If no error is about the parameter, respelled returns err unchanged.
 func respelled(err error, from, to string) error {
 	if !slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == from }) {
 		return err
@@ -139,7 +140,7 @@ func faults(found ...error) (all error) {
 		if all == nil {
 			all = err
 		} else {
-			all = also(all, err)
+			all = joinFaults(all, err)
 		}
 	}
 	return all

@@ -12,9 +12,9 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// factorsOf adds a passkey, an authenticator app and recovery codes to a subscriber. It returns
+// addFactors adds a passkey, an authenticator app and recovery codes to a subscriber. It returns
 // the secrets and words that no response may contain.
-func (w *world) factorsOf(id string) (secrets []string) {
+func (w *world) addFactors(id string) (secrets []string) {
 	w.t.Helper()
 	ctx := w.t.Context()
 	owner := factor.Owner{Kind: factor.Subscriber, ID: id}
@@ -84,10 +84,10 @@ func (l factorList) want(types ...string) reply {
 			l.t.Errorf("factor %d is a %s, want a %s", i, f.Type, types[i])
 		}
 		if time.Since(f.Created).Abs() > time.Hour {
-			l.t.Errorf("the %s was created at %v, want it new", f.Type, f.Created)
+			l.t.Errorf("the %s was created at %v, want within the last hour", f.Type, f.Created)
 		}
 		if f.Type == "passkey" && f.Used != nil {
-			l.t.Errorf("the passkey was used at %v, want it unused", *f.Used)
+			l.t.Errorf("the passkey was used at %v, want never", *f.Used)
 		}
 		l.ids[types[i]] = f.ID
 	}
@@ -102,7 +102,7 @@ func TestListFactors(t *testing.T) {
 	r.wantStatus(t, "GET for a subscriber without factors", http.StatusOK)
 	r.wantText(t, "GET for a subscriber without factors", `"data":[]`)
 
-	secrets := l.factorsOf(id)
+	secrets := l.addFactors(id)
 	r = l.want("passkey", "totp", "recovery_codes")
 	r.wantText(t, "GET", `"name":"Ada's laptop"`, `"left":10`, `"backed_up":false`)
 	r.wantNoText(t, "GET", secrets...)
@@ -114,7 +114,7 @@ func TestListFactors(t *testing.T) {
 // one. Other credentials cannot.
 func TestRemoveFactors(t *testing.T) {
 	l, id := newFactorList(t)
-	l.factorsOf(id)
+	l.addFactors(id)
 	l.want("passkey", "totp", "recovery_codes")
 	refusals := []int{http.StatusUnauthorized, http.StatusNotFound}
 	for name, auth := range map[string]authorization{
@@ -146,7 +146,7 @@ func TestRemoveFactors(t *testing.T) {
 	remove(l.path+"/recovery_codes", http.StatusNoContent)
 	l.want("totp")
 
-	l.factorsOf(other)
+	l.addFactors(other)
 	remove(l.path+"/"+l.ids["totp"], http.StatusNoContent)
 	l.want()
 	left, err := l.fabric.Subscribers.ListFactors(t.Context(), l.project.ID, other, page.Query{})

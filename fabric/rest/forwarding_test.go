@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestForwarding sets the destinations to which the calls of a subscriber are forwarded. Numbers
-// are stored in E.164 format. An update of other members keeps the forwarding.
+// TestForwarding shows which destinations the calls of a subscriber can be forwarded to. Numbers are
+// stored in E.164 format. Members that are not sent remain unchanged.
 func TestForwarding(t *testing.T) {
 	w := newWorld(t)
 	bob := w.create(`{"email":"bob@example.com","forward_busy":"/private/alice","ring_seconds":15}`)
@@ -50,7 +50,7 @@ func TestForwarding(t *testing.T) {
 	wantForwarding("after refusals", set)
 
 	w.call(w.basic(), "PUT", path, `{"forward_busy":"","forward_no_answer":"","ring_seconds":0}`)
-	wantForwarding("after it was emptied", forwarding{})
+	wantForwarding("after its removal", forwarding{})
 }
 
 // TestRingGroupMembers shows which members a ring group may have.

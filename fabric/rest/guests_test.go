@@ -34,7 +34,7 @@ func (w *world) guest(ids ...string) tokens {
 	return as[tokens](w.t, r)
 }
 
-// invite requests an invite to an address with the SAT of a subscriber.
+// invite requests an invite to an address. The request is authorized with a subscriber's SAT.
 func (w *world) invite(sat, addressID string) string {
 	w.t.Helper()
 	r := w.call(bearer(sat), "POST", invites, `{"address_id":"`+addressID+`"}`)
@@ -44,7 +44,7 @@ func (w *world) invite(sat, addressID string) string {
 	return as[tokens](w.t, r).Token
 }
 
-// wantReach fails the test unless the holder of a token sees exactly one address.
+// wantReach fails the test unless the holder of a token sees only the given address.
 func (w *world) wantReach(holder, token, addressID string) {
 	w.t.Helper()
 	got := as[listed[address]](w.t, w.call(bearer(token), "GET", addresses, "")).Data
@@ -72,11 +72,11 @@ func TestGuestToken(t *testing.T) {
 		}
 
 		guest := bearer(got.Token)
-		w.wantReach("the guest by "+name, got.Token, bobs)
+		w.wantReach("the guest with the token from "+name, got.Token, bobs)
 		r = w.call(guest, "GET", addresses+"/"+bobs, "")
-		r.wantStatus(t, "GET of its address by the guest by "+name, http.StatusOK)
+		r.wantStatus(t, "GET of its address with the token from "+name, http.StatusOK)
 		r = w.call(guest, "GET", addresses+"/"+adas, "")
-		r.wantStatus(t, "GET of another address by the guest by "+name, http.StatusNotFound)
+		r.wantStatus(t, "GET of another address with the token from "+name, http.StatusNotFound)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestGuestBySubscriber(t *testing.T) {
 	w.setDisabled(bob.SubscriberID, true)
 	got := w.call(bearer(ada.Token), "POST", guests, allowing(theirs)).faults(t)
 	if got != "allowed_addresses:must_belong_to_project" {
-		t.Errorf("POST of an address that the SAT no longer reaches: got %s, want a fault", got)
+		t.Errorf("POST with an address that the SAT no longer reaches: got %s, want must_belong_to_project", got)
 	}
 
 	w.wantReach("the guest", guest.Token, mine)

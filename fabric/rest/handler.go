@@ -8,9 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A handler serves an authenticated request. The type C represents the credentials. It is
-// fabric.Issuer for a backend that acts for its project, or fabric.Token for the holder of a fabric
-// token.
+// A handler serves an authenticated request. C is the type of the credentials: fabric.Issuer for a
+// backend that acts for its project, or fabric.Token for the holder of a fabric token.
 type handler[C any] func(w http.ResponseWriter, r *http.Request, by C) error
 
 // respondOK returns a handler that calls do and responds with the result, formatted by show.

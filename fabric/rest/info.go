@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/cnf"
 )
 
-// An infoResponse describes a subscriber to one of its own apps. The app sent a SAT, a subscriber
+// An infoResponse describes a subscriber to an app of this subscriber. The app sent a SAT, a subscriber
 // access token.
 type infoResponse struct {
 	ID          string `json:"id"`

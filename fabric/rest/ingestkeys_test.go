@@ -25,7 +25,8 @@ type ingestKeyBody struct {
 	LastUsedAt *string `json:"last_used_at"`
 }
 
-// TestIngestKeys shows that an ingest key is created, used, listed without its secret, and revoked.
+// TestIngestKeys shows that an ingest key can be created, used, listed without its secret, and
+// revoked.
 func TestIngestKeys(t *testing.T) {
 	w := newWorld(t)
 	boss := w.administrator()
@@ -79,8 +80,8 @@ func TestIngestKeys(t *testing.T) {
 	r.wantStatus(t, "POST with a long name", http.StatusUnprocessableEntity)
 }
 
-// TestIngestKeyRights shows that only a key with Management and Voice can create ingest keys. An
-// ingest key does not outlive the key that created it.
+// TestIngestKeyRights shows that only an API key with Management and Voice can create ingest keys. If
+// the API key expires, so does the ingest key.
 func TestIngestKeyRights(t *testing.T) {
 	w := newWorld(t)
 	_, voice := w.newKey(time.Time{}, fabric.Voice)
@@ -94,6 +95,6 @@ func TestIngestKeyRights(t *testing.T) {
 	_, brief := w.newKey(time.Now().Add(time.Hour), fabric.Management, fabric.Voice)
 	r = w.call(brief, "POST", ingestKeyPath, `{}`)
 	if as[ingestKeyBody](t, r).ExpiresAt == nil {
-		t.Errorf("the ingest key of a key that expires = %s, want one that expires", r.text)
+		t.Errorf("the ingest key of an API key that expires is %s, want an expires_at", r.text)
 	}
 }

@@ -142,7 +142,7 @@ func TestEndOldSecret(t *testing.T) {
 // when it is no longer needed.
 func TestOldSecretUsed(t *testing.T) {
 	w := newWorld(t)
-	w.wants(w.basic(), http.StatusOK, "before")
+	w.wants(w.basic(), http.StatusOK, "the secret before the rotation")
 	w.settle()
 	_, _, err := w.fabric.APIKeys.Rotate(t.Context(), w.project.ID, w.keyID, 24*time.Hour, nil)
 	if err != nil {

@@ -181,12 +181,12 @@ func TestKeyRefusals(t *testing.T) {
 	}
 
 	if all := as[listed[keyBody]](t, w.call(boss, "GET", keyPath, "")); len(all.Data) != 2 {
-		t.Errorf("refusals left %d keys, want 2", len(all.Data))
+		t.Errorf("after the refusals there are %d keys, want 2", len(all.Data))
 	}
 }
 
-// TestKeysGiveNoMoreThanTheyHave shows that a key cannot pass on more than it has. It cannot pass
-// on other scopes or a later expiry, and cannot get the secret of a key with more rights.
+// TestKeysGiveNoMoreThanTheyHave shows that a key can give another key neither scopes that it does not
+// have, nor a later expiry than its own. It cannot get the secret of a key with more rights.
 func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	w := newWorld(t)
 	soon := w.now().Add(time.Hour).Truncate(time.Second)
@@ -237,7 +237,7 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 		t.Error("a key that rotates itself gets no secret")
 	}
 	if rotated.Previous != nil {
-		t.Errorf("a key that rotates itself keeps the secret %+v, want none", *rotated.Previous)
+		t.Errorf("a key that rotates itself has the previous secret %+v, want none", *rotated.Previous)
 	}
 	r = w.call(boss, "GET", keyPath, "")
 	r.wantStatus(t, "the previous secret, without overlap", http.StatusUnauthorized)

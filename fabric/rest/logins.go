@@ -19,7 +19,7 @@ type loginResponse struct {
 	Grants    []grantResponse `json:"grants"`
 }
 
-// A grantResponse is the access of an OAuth client through a login.
+// A grantResponse is the access that an OAuth client got through a login.
 type grantResponse struct {
 	ClientID   string   `json:"client_id"`
 	ClientName string   `json:"client_name"`
@@ -84,24 +84,25 @@ func (a loginAPI) routes(by *credentials) []route {
 	}
 }
 
-// list serves GET /api/fabric/resources/subscribers/{id}/sessions.
+// list serves GET /api/fabric/resources/subscribers/{subscriber}/sessions.
 func (a loginAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Login], error) {
 	return a.logins.List(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 }
 
-// end serves DELETE /api/fabric/resources/subscribers/{id}/sessions/{sid}.
+// end serves DELETE /api/fabric/resources/subscribers/{subscriber}/sessions/{id}.
 func (a loginAPI) end(r *http.Request, by fabric.Issuer) error {
 	return a.logins.End(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }
 
-// listConsents serves GET /api/fabric/resources/subscribers/{id}/consents.
+// listConsents serves GET /api/fabric/resources/subscribers/{subscriber}/consents.
 func (a loginAPI) listConsents(
 	r *http.Request, by fabric.Issuer, q page.Query,
 ) (page.Page[fabric.Consent], error) {
 	return a.logins.ListConsents(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 }
 
-// revokeConsent serves DELETE /api/fabric/resources/subscribers/{id}/consents/{client}.
+// revokeConsent serves DELETE /api/fabric/resources/subscribers/{subscriber}/consents/{id}. The id is
+// that of the client.
 func (a loginAPI) revokeConsent(r *http.Request, by fabric.Issuer) error {
 	return a.logins.RevokeConsent(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }

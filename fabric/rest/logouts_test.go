@@ -67,8 +67,8 @@ func (w logoutWorld) end() {
 	r.wantStatus(w.t, "revoking all tokens", http.StatusNoContent)
 }
 
-// TestLogouts shows that each login that ends is listed as a logout of the client that had tokens
-// in it, newest first.
+// TestLogouts shows that when logins end, the client that had tokens in them has one logout for each
+// of them. The newest logout is listed first.
 func TestLogouts(t *testing.T) {
 	w := newLogoutWorld(t)
 	if got := w.list(""); len(got) != 0 {
@@ -91,8 +91,8 @@ func TestLogouts(t *testing.T) {
 func TestRedeliverLogouts(t *testing.T) {
 	w := newLogoutWorld(t)
 	w.end()
-	w.dies(w.rows.Logouts.Queue(), w.app.ID, firstLogin, 1, 400)
-	w.dies(w.rows.Logouts.Queue(), w.app.ID, secondLogin, 1, 401)
+	w.giveUp(w.rows.Logouts.Queue(), w.app.ID, firstLogin, 1, 400)
+	w.giveUp(w.rows.Logouts.Queue(), w.app.ID, secondLogin, 1, 401)
 	dead := w.list("?state=dead")
 	if len(dead) != 2 {
 		t.Fatalf("the dead letters are %+v, want two", dead)
@@ -104,7 +104,7 @@ func TestRedeliverLogouts(t *testing.T) {
 		t.Errorf("the first logout was attempted %d times, want once", dead[1].Attempts)
 	}
 	if dead[1].EndedAt == nil {
-		t.Error("the first logout has no time of its end")
+		t.Error("the first logout has no ended_at")
 	}
 
 	r := w.call(w.boss, "POST", w.path+"/"+firstLogin+"/redeliver", "")
@@ -127,7 +127,8 @@ func TestRedeliverLogouts(t *testing.T) {
 	}
 }
 
-// TestLogoutsNotFound shows that a caller cannot find the logouts of another project's client.
+// TestLogoutsNotFound shows that requests for logouts are not found if the client is unknown or
+// belongs to another project, or if the logout is unknown.
 func TestLogoutsNotFound(t *testing.T) {
 	w := newLogoutWorld(t)
 	w.end()

@@ -12,7 +12,7 @@ import (
 )
 
 // A messageRequest is a message to send. Version 3 of the SDK names the conversation in
-// conversation_id, and version 4 in group_id.
+// conversation_id. Version 4 names it in group_id.
 type messageRequest struct {
 	ConversationID string `json:"conversation_id"`
 	GroupID        string `json:"group_id"`
@@ -37,7 +37,8 @@ type joinRequest struct {
 	Addresses      []string `json:"fabric_address_ids"`
 }
 
-// conversation returns the name of the conversation.
+// conversation returns the name of the conversation to join. If conversation_id is missing, this is the
+// address of the other side.
 func (in joinRequest) conversation() (name string, err error) {
 	name = in.ConversationID
 	if name != "" {
@@ -150,7 +151,7 @@ func messageFor(t fabric.Token) func(chat.Message) chat.Document {
 func (a chatAPI) send(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
 	in, err := web.Decode[messageRequest](r)
 	if err != nil {
-		return also(err, in.input().Check())
+		return joinFaults(err, in.input().Check())
 	}
 	m, err := a.chat.Send(r.Context(), t, in.input())
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	conversations = "/api/fabric/conversations"
 )
 
-// nobodyThere is the error for an address to which nobody can write.
+// nobodyThere is the error for an address to which the sender cannot write.
 const nobodyThere = "conversation_id:does_not_exist"
 
 type message struct {
@@ -41,14 +41,14 @@ func (w *world) person(name string) person {
 	return person{auth: bearer(sat.Token), id: sat.SubscriberID, address: w.address(sat.Token).ID}
 }
 
-// send sends a message.
+// send sends a message and returns the response.
 func (w *world) send(p person, to, text string) reply {
 	w.t.Helper()
 	return w.call(p.auth, "POST", messages, `{"conversation_id":"`+to+`","text":"`+text+`"}`)
 }
 
-// sends sends a message, which must be accepted, and returns it.
-func (w *world) sends(p person, to, text string) message {
+// mustSend sends a message and returns it. The test ends unless the message is accepted.
+func (w *world) mustSend(p person, to, text string) message {
 	w.t.Helper()
 	r := w.send(p, to, text)
 	if r.status != http.StatusCreated {
@@ -73,8 +73,8 @@ func messagesOf(conversation string) string { return conversations + "/" + conve
 func TestMessages(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.person("ada"), w.person("bob")
-	w.sends(ada, bob.address, "one")
-	two := w.sends(bob, ada.address, "two")
+	w.mustSend(ada, bob.address, "one")
+	two := w.mustSend(bob, ada.address, "two")
 	want := two
 	want.ConversationID = ada.address
 	want.UserID = bob.id
@@ -128,12 +128,12 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessageRefusals shows which messages are not accepted, and that a conversation is invisible
-// to everybody else.
+// TestMessageRefusals shows which messages are not accepted, and that nobody but the members of a
+// conversation can read it.
 func TestMessageRefusals(t *testing.T) {
 	w := newWorld(t)
 	ada, bob, eve := w.person("ada"), w.person("bob"), w.person("eve")
-	secret := w.sends(ada, bob.address, "secret")
+	secret := w.mustSend(ada, bob.address, "secret")
 	foreign := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"mallory"}`))
 	mallory := person{
 		auth:    bearer(foreign.Token),
@@ -183,7 +183,7 @@ func TestMessageRefusals(t *testing.T) {
 	}
 
 	long := strings.Repeat("é", 4000)
-	if got := w.sends(ada, bob.address, long); got.Text != long {
+	if got := w.mustSend(ada, bob.address, long); got.Text != long {
 		t.Errorf("a text of 4,000 characters becomes %q", got.Text)
 	}
 
@@ -242,9 +242,9 @@ func TestGuestMessages(t *testing.T) {
 	ada, bob := w.person("ada"), w.person("bob")
 	token := w.guest(ada.address)
 	guest := person{auth: bearer(token.Token)}
-	asked := w.sends(guest, ada.address, "hello?")
+	asked := w.mustSend(guest, ada.address, "hello?")
 	if got := w.send(guest, bob.address, "a").faults(t); got != nobodyThere {
-		t.Errorf("a guest that writes to another address = %s, want %s", got, nobodyThere)
+		t.Errorf("sending to another address as a guest = %s, want %s", got, nobodyThere)
 	}
 
 	got := as[listed[message]](t, w.call(ada.auth, "GET", messages, "")).Data
@@ -260,7 +260,7 @@ func TestGuestMessages(t *testing.T) {
 	if got[0].ConversationID != asked.UserID {
 		t.Fatalf("the conversation is %s, want the guest %s", got[0].ConversationID, asked.UserID)
 	}
-	w.sends(ada, got[0].ConversationID, "hello!")
+	w.mustSend(ada, got[0].ConversationID, "hello!")
 
 	refreshed := person{auth: bearer(w.refresh(token.RefreshToken).Token)}
 	texts := []string{"hello!", "hello?"}
@@ -276,6 +276,6 @@ func TestGuestMessages(t *testing.T) {
 	}
 
 	if got := w.send(bob, asked.UserID, "a").faults(t); got != nobodyThere {
-		t.Errorf("somebody else who writes to the guest = %s, want %s", got, nobodyThere)
+		t.Errorf("sending to the guest as somebody else = %s, want %s", got, nobodyThere)
 	}
 }

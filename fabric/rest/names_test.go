@@ -150,7 +150,8 @@ func TestRename(t *testing.T) {
 	wantTaken(one, "One")
 }
 
-// TestOldNames shows that resources with older, invalid names remain and can be updated.
+// TestOldNames shows that resources whose names were stored before they became invalid can still be
+// updated, and keep their names.
 func TestOldNames(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")

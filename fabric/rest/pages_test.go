@@ -38,14 +38,14 @@ func TestSubscriberPages(t *testing.T) {
 
 	for i, page := range pages {
 		if self := page.Links["self"]; !strings.HasPrefix(self, subscribers+"?page_number=") {
-			t.Errorf("page %d: the link to itself is %q", i, self)
+			t.Errorf("page %d: the link self is %q", i, self)
 		}
 		if first := page.Links["first"]; !strings.HasPrefix(first, subscribers+"?page_number=0&page_size=2") {
-			t.Errorf("page %d: the link to the first page is %q", i, first)
+			t.Errorf("page %d: the link first is %q", i, first)
 		}
 	}
 	if previous, ok := pages[0].Links["prev"]; ok {
-		t.Errorf("the first page has the link %q to a previous page", previous)
+		t.Errorf("the first page has the link prev to %q, want none", previous)
 	}
 	for i, page := range pages[1:] {
 		previous := as[listed[envelope]](t, w.call(w.basic(), "GET", page.Links["prev"], ""))

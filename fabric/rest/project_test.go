@@ -51,9 +51,12 @@ func TestProjectRecordCalls(t *testing.T) {
 		}
 	}
 
-	for name, auth := range map[string]authorization{"another project": w.stranger(), "Voice": w.basic()} {
+	for name, auth := range map[string]authorization{
+		"a key of another project": w.stranger(),
+		"a key without Management": w.basic(),
+	} {
 		r := w.call(auth, "PATCH", projectPath, `{"record_calls":"off"}`)
-		r.wantStatus(t, "PATCH with the key of "+name, http.StatusUnauthorized)
+		r.wantStatus(t, "PATCH with "+name, http.StatusUnauthorized)
 	}
 	p, err := w.fabric.Projects.Find(t.Context(), w.project.ID)
 	if err != nil || p.RecordCalls != fabric.RecordOn {

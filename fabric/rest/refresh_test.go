@@ -25,8 +25,8 @@ func (w *world) refresh(token string) tokens {
 	return as[tokens](w.t, r)
 }
 
-// refused refreshes a token, which must fail, and returns the error code.
-func (w *world) refused(auth authorization, token string) string {
+// refreshFault refreshes a token, which must fail, and returns the error code.
+func (w *world) refreshFault(auth authorization, token string) string {
 	w.t.Helper()
 	return w.call(auth, "POST", refreshPath, `{"refresh_token":"`+token+`"}`).faults(w.t)
 }
@@ -51,7 +51,7 @@ func TestRefresh(t *testing.T) {
 	if life := newest.ExpiresAt.Sub(newest.IssuedAt); life != 2*time.Hour+5*time.Minute {
 		t.Errorf("a new refresh token lives for %v, want 2 h 5 min", life)
 	}
-	if got := w.refused(w.basic(), one.RefreshToken); got != "refresh_token:token_invalid" {
+	if got := w.refreshFault(w.basic(), one.RefreshToken); got != "refresh_token:token_invalid" {
 		t.Errorf("a used refresh token: got %s, want token_invalid", got)
 	}
 
@@ -59,7 +59,7 @@ func TestRefresh(t *testing.T) {
 		w.wantInfo(sat, http.StatusUnauthorized) // the whole family is revoked
 	}
 
-	if got := w.refused(w.basic(), three.RefreshToken); got != "refresh_token:token_invalid" {
+	if got := w.refreshFault(w.basic(), three.RefreshToken); got != "refresh_token:token_invalid" {
 		t.Errorf("the last refresh token of a revoked family: got %s, want token_invalid", got)
 	}
 
@@ -88,7 +88,7 @@ func TestRefreshRefusals(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		if fault := w.refused(w.basic(), tt.token); fault != "refresh_token:"+tt.want {
+		if fault := w.refreshFault(w.basic(), tt.token); fault != "refresh_token:"+tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, fault, tt.want)
 		}
 	}
@@ -106,7 +106,7 @@ func TestRefreshRefusals(t *testing.T) {
 	}
 
 	w.pass(7500 * time.Second)
-	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_expired" {
+	if fault := w.refreshFault(w.basic(), got.RefreshToken); fault != "refresh_token:token_expired" {
 		t.Errorf("an expired token: got %s, want token_expired", fault)
 	}
 }
@@ -122,7 +122,7 @@ func TestUsedTokenStaysUsed(t *testing.T) {
 	if err := w.rows.SweepFamilies(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if fault := w.refused(w.basic(), one.RefreshToken); fault != "refresh_token:token_invalid" {
+	if fault := w.refreshFault(w.basic(), one.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("a used token: got %s, want token_invalid", fault)
 	}
 }
@@ -171,7 +171,7 @@ func TestDisabledSubscriber(t *testing.T) {
 	adas, bobs := w.address(ada.Token).ID, w.address(bob.Token).ID
 	w.setDisabled(ada.SubscriberID, true)
 	w.wantInfo(ada.Token, http.StatusUnauthorized)
-	if fault := w.refused(w.basic(), ada.RefreshToken); fault != "refresh_token:token_invalid" {
+	if fault := w.refreshFault(w.basic(), ada.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("refresh: got %s, want token_invalid", fault)
 	}
 
@@ -201,7 +201,7 @@ func TestDeletedSubscriber(t *testing.T) {
 	r := w.call(w.basic(), "DELETE", subscribers+"/"+got.SubscriberID, "")
 	r.wantStatus(t, "DELETE", http.StatusNoContent)
 	w.wantInfo(got.Token, http.StatusUnauthorized)
-	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
+	if fault := w.refreshFault(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("refresh: got %s, want token_invalid", fault)
 	}
 	if again := w.tokens(`{"reference":"ada"}`); again.SubscriberID == got.SubscriberID {

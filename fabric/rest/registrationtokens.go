@@ -13,7 +13,7 @@ import (
 type registrationTokenResponse struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`
-	Token     string  `json:"token,omitempty"` // only in the response to the creation
+	Token     string  `json:"token,omitempty"` // only in the response to the request that creates it
 	Prefix    string  `json:"prefix"`
 	MaxUses   int64   `json:"max_uses"`
 	Uses      int64   `json:"uses"`
@@ -69,12 +69,12 @@ func (a registrationTokenAPI) create(
 	if err := faults(err, wrong); err != nil {
 		return body, err
 	}
-	made := fabric.RegistrationTokenInput{Name: in.Name, MaxUses: in.MaxUses}
+	input := fabric.RegistrationTokenInput{Name: in.Name, MaxUses: in.MaxUses}
 	if expires != nil {
-		made.Expires = *expires
+		input.Expires = *expires
 	}
 
-	k, secret, err := a.tokens.Create(r.Context(), by.ProjectID, made, by.Rights)
+	k, secret, err := a.tokens.Create(r.Context(), by.ProjectID, input, by.Rights)
 	body = showRegistrationToken(k)
 	body.Token = secret
 	return body, err

@@ -51,7 +51,7 @@ func (r reply) wantNoText(t testing.TB, requested string, parts ...string) {
 	}
 }
 
-// wantError fails the test unless the reply has the given status, and a body that names it.
+// wantError fails the test unless the reply has the given status, and a body that names the status.
 func (r reply) wantError(t testing.TB, requested string, status int) {
 	t.Helper()
 	r.wantStatus(t, requested, status)

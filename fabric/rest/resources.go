@@ -154,7 +154,7 @@ func (a kindAPI) show(r fabric.Resource) json.RawMessage {
 }
 
 // maxResource is the maximum size in bytes of a request body with a resource. Handling the body
-// takes several times as much memory, because the schema of the kind checks a copy.
+// takes several times as much memory, because a copy of it is checked against the schema of the kind.
 const maxResource = 512 << 10
 
 // create serves POST /api/fabric/resources/{kind}.

@@ -65,9 +65,9 @@ func encode(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// make creates a resource and returns its id. It sends a request. For kinds that only the operator
-// can create, the request must be refused, and make calls the same function as the operator's
-// command.
+// make creates a resource with a request, and returns its id. If only the operator can create
+// resources of the kind, the request must be refused. make then creates the resource as the operator's
+// command does.
 func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	t.Helper()
 	doc := document(t, k, name)
@@ -208,7 +208,8 @@ func (w *world) wantAddress(t *testing.T, k *kinds.Kind, id string) {
 	}
 }
 
-// TestThings shows that the list of all resources contains each kind and the subscribers, in pages.
+// TestThings shows that the list of all resources contains the resources of each kind, and the
+// subscribers. It can be read page by page, and each of them also by its id.
 func TestThings(t *testing.T) {
 	w := newWorld(t)
 	want := map[string]string{w.tokens(`{"reference":"ada"}`).SubscriberID: "subscriber"}

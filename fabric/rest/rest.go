@@ -1,5 +1,5 @@
-// Package rest serves three JSON APIs. The fabric API is under /api/fabric, the management of a
-// project and its keys under /api/project, and the subscribers' own API under /subscriber.
+// Package rest serves three JSON APIs. The fabric API is under /api/fabric. The API that manages a
+// project and its keys is under /api/project. The subscribers' own API is under /subscriber.
 //
 // Paths, statuses, member names, pages and errors match the Call Fabric API exactly, so that its
 // clients work unchanged. The rules are in package fabric.

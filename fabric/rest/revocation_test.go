@@ -30,7 +30,7 @@ func (w *world) wantRevoked(revoked ...tokens) {
 	w.t.Helper()
 	for i, pair := range revoked {
 		w.wantInfo(pair.Token, http.StatusUnauthorized)
-		if fault := w.refused(w.basic(), pair.RefreshToken); fault != "refresh_token:token_invalid" {
+		if fault := w.refreshFault(w.basic(), pair.RefreshToken); fault != "refresh_token:token_invalid" {
 			w.t.Errorf("refreshing with token %d: got %s, want refresh_token:token_invalid", i, fault)
 		}
 	}
@@ -91,9 +91,9 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	}
 }
 
-// TestRevokeSubscriber shows that revoking all tokens of a subscriber includes refresh tokens that
-// were never used, which are not listed, and the invites and guest tokens that the subscriber
-// issued. A guest token that the backend issued remains valid.
+// TestRevokeSubscriber shows that all tokens of a subscriber can be revoked at once. This includes
+// unused refresh tokens, although they are not listed, and the invites and guest tokens that the
+// subscriber issued. A guest token that the backend issued remains valid.
 func TestRevokeSubscriber(t *testing.T) {
 	w := newWorld(t)
 	one := w.tokens(`{"reference":"ada"}`)
@@ -126,7 +126,7 @@ func TestRevokeSubscriber(t *testing.T) {
 		r.wantStatus(t, tt.name+" after the revocation", tt.want)
 	}
 
-	if fault := w.refused(w.basic(), guest.RefreshToken); fault != "refresh_token:token_invalid" {
+	if fault := w.refreshFault(w.basic(), guest.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("refreshing with the subscriber's guest token: got %s, want token_invalid", fault)
 	}
 	if families := w.families(one.SubscriberID); len(families) != 1 || !families[0].Revoked {
@@ -154,7 +154,7 @@ func TestRevokeToken(t *testing.T) {
 	tests := []struct {
 		name, token string
 		use         request // a request that succeeds while the token is valid
-		want        int     // its status
+		want        int     // the status of that request
 	}{
 		{"a SAT", one.Token, request{bearer(one.Token), "GET", addresses, ""}, http.StatusOK},
 		// The SAT was issued together with the refresh token.
@@ -201,7 +201,7 @@ func TestRevokeToken(t *testing.T) {
 }
 
 // TestTokensOfDeadTokens shows that tokens issued from a revoked token are refused as well, even if
-// the issuing node had not yet read the revocation.
+// the node that issued them had not yet read the revocation.
 func TestTokensOfDeadTokens(t *testing.T) {
 	t.Run("all tokens are revoked", func(t *testing.T) {
 		testTokensOfDeadTokens(t, func(w *world, id string) error {
@@ -257,7 +257,7 @@ func testTokensOfDeadTokens(t *testing.T, end func(w *world, subscriberID string
 		"a guest's":        guest.Refresh,
 		"the subscriber's": refreshed.Refresh,
 	} {
-		if fault := w.refused(w.basic(), token); fault != "refresh_token:token_invalid" {
+		if fault := w.refreshFault(w.basic(), token); fault != "refresh_token:token_invalid" {
 			t.Errorf("%s refresh token issued from a dead token: got %s, want token_invalid", name, fault)
 		}
 	}

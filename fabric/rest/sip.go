@@ -42,7 +42,7 @@ func (a sipAPI) routes(auth *credentials) []route {
 	}
 }
 
-// showCredential formats a credential. The password is never part of it.
+// showCredential formats a credential. The result never contains the password.
 func (a sipAPI) showCredential(c fabric.SIPCredential) json.RawMessage {
 	kind := a.fabric.Resources.Kinds().Part("sip_credential")
 	return kind.Document([]kinds.Member{kinds.Text("id", c.ID)}, c.Fields)
@@ -138,8 +138,8 @@ func (a sipAPI) findCredential(r *http.Request, by fabric.Issuer) (fabric.SIPCre
 	return a.fabric.SIP.FindCredential(r.Context(), by.ProjectID, subscriber, id)
 }
 
-// updateCredential changes the fields that the body contains, for both PUT and PATCH. It finds the
-// credential first for the same reason as createCredential finds the subscriber.
+// updateCredential changes the fields that the body contains, for both PUT and PATCH. It first looks for
+// the credential, for the same reason for which createCredential first looks for the subscriber.
 func (a sipAPI) updateCredential(
 	r *http.Request, by fabric.Issuer,
 ) (fabric.SIPCredential, error) {
@@ -166,7 +166,7 @@ type passwordResponse struct {
 	Password string `json:"password"`
 }
 
-// makePassword replaces the password of a SIP endpoint. Only this response contains it.
+// makePassword replaces the password of a SIP endpoint. Only this response contains the new password.
 func (a sipAPI) makePassword(r *http.Request, by fabric.Issuer) (passwordResponse, error) {
 	made, err := a.fabric.Endpoints.NewPassword(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {

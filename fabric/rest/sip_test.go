@@ -17,7 +17,7 @@ import (
 
 const (
 	sipAddresses = "/api/fabric/sip_addresses"
-	assigned     = ":resource_assigned_as_handler" // the error for a resource that handles calls
+	assigned     = ":resource_assigned_as_handler" // the error for deleting a resource that handles calls
 )
 
 type sipAddressBody struct {
@@ -262,8 +262,8 @@ func TestSecretsAreSealed(t *testing.T) {
 	}
 }
 
-// TestGatewayPasswordStays shows that a gateway's stored password is never proved to a new host. A
-// key that moves the gateway must send the password again.
+// TestGatewayPasswordStays shows that a gateway's stored password is never used with another host. A
+// request that changes the host must also contain the password.
 func TestGatewayPasswordStays(t *testing.T) {
 	w := newWorld(t)
 	const gateways = resources + "/sip_gateways"
@@ -274,7 +274,7 @@ func TestGatewayPasswordStays(t *testing.T) {
 	for _, uri := range []string{"trunk@evil.example", "trunk@sip.example.org:5061", "sip:evil.example"} {
 		got := w.call(w.basic(), "PATCH", path, `{"uri":"`+uri+`"}`).faults(t)
 		if got != "password:invalid_parameter" {
-			t.Errorf("a gateway moves to %s with its old password: %s, want a fault", uri, got)
+			t.Errorf("PATCH of the uri to %s without a password: got %s, want a fault", uri, got)
 		}
 	}
 	for _, body := range []string{

@@ -98,7 +98,7 @@ func subscriberFault(err error) error { return respelled(err, "time_zone", "time
 func (a subscriberAPI) create(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	in, err := web.Decode[subscriberRequest](r)
 	if err != nil {
-		return s, subscriberFault(also(err, in.input().Check(true)))
+		return s, subscriberFault(joinFaults(err, in.input().Check(true)))
 	}
 
 	made := in.input()
@@ -125,7 +125,7 @@ func (a subscriberAPI) update(r *http.Request, by fabric.Issuer) (s fabric.Subsc
 	}
 	in, err := web.Decode[subscriberRequest](r)
 	if err != nil {
-		return s, subscriberFault(also(err, in.input().Check(false)))
+		return s, subscriberFault(joinFaults(err, in.input().Check(false)))
 	}
 
 	change := in.input()
@@ -172,13 +172,13 @@ func (a subscriberAPI) putClaims(r *http.Request, by fabric.Issuer) (s fabric.Su
 
 	in := fabric.SubscriberInput{Claims: &claims, Verified: account.EmailVerified, Rights: by.Rights}
 	if err := errors.Join(err, bad); err != nil {
-		return s, also(err, in.Check(false))
+		return s, joinFaults(err, in.Check(false))
 	}
 	s, err = a.subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), in)
 	return s, a.by.refused(r, by, err)
 }
 
-// export serves GET /api/fabric/resources/subscribers/{id}/export. Credentials without Voice
+// export serves GET /api/fabric/resources/subscribers/{subscriber}/export. Credentials without Voice
 // cannot open recordings, so their export shows shortened recording Sids.
 func (a subscriberAPI) export(r *http.Request, by fabric.Issuer) (fabric.Export, error) {
 	e, err := a.fabric.ExportSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"))
@@ -191,7 +191,7 @@ func (a subscriberAPI) export(r *http.Request, by fabric.Issuer) (fabric.Export,
 	return e, nil
 }
 
-// erase serves POST /api/fabric/resources/subscribers/{id}/erase. It also deletes recordings,
+// erase serves POST /api/fabric/resources/subscribers/{subscriber}/erase. It also deletes recordings,
 // so it needs Voice in addition to Management.
 func (a subscriberAPI) erase(r *http.Request, by fabric.Issuer) (fabric.Erasure, error) {
 	if !by.Rights.Has(fabric.Voice) {
@@ -200,7 +200,7 @@ func (a subscriberAPI) erase(r *http.Request, by fabric.Issuer) (fabric.Erasure,
 	return a.subscribers.Erase(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 }
 
-// revoke serves DELETE /api/fabric/resources/subscribers/{id}/tokens.
+// revoke serves DELETE /api/fabric/resources/subscribers/{subscriber}/tokens.
 func (a subscriberAPI) revoke(r *http.Request, by fabric.Issuer) error {
 	return a.subscribers.Revoke(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 }
@@ -229,14 +229,14 @@ func showFactor(f factor.Factor) factorResponse {
 	}
 }
 
-// listFactors serves GET /api/fabric/resources/subscribers/{id}/factors.
+// listFactors serves GET /api/fabric/resources/subscribers/{subscriber}/factors.
 func (a subscriberAPI) listFactors(
 	r *http.Request, by fabric.Issuer, q page.Query,
 ) (page.Page[factor.Factor], error) {
 	return a.subscribers.ListFactors(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 }
 
-// removeFactor serves DELETE /api/fabric/resources/subscribers/{id}/factors/{factor}.
+// removeFactor serves DELETE /api/fabric/resources/subscribers/{subscriber}/factors/{id}.
 func (a subscriberAPI) removeFactor(r *http.Request, by fabric.Issuer) error {
 	return a.subscribers.RemoveFactor(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }
@@ -253,7 +253,7 @@ type invitationRequest struct {
 	Inviter string `json:"inviter"`
 }
 
-// invite serves POST /api/fabric/resources/subscribers/{id}/invitation. The body is optional.
+// invite serves POST /api/fabric/resources/subscribers/{subscriber}/invitation. The body is optional.
 func (a subscriberAPI) invite(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	var in invitationRequest
 	if r.ContentLength != 0 {
@@ -264,7 +264,7 @@ func (a subscriberAPI) invite(r *http.Request, by fabric.Issuer) (s fabric.Subsc
 	return a.subscribers.Invite(r.Context(), by.ProjectID, r.PathValue("subscriber"), in.Inviter)
 }
 
-// withdrawInvitation serves DELETE /api/fabric/resources/subscribers/{id}/invitation.
+// withdrawInvitation serves DELETE /api/fabric/resources/subscribers/{subscriber}/invitation.
 func (a subscriberAPI) withdrawInvitation(r *http.Request, by fabric.Issuer) error {
 	err := a.subscribers.WithdrawInvitation(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 	if p := problem.First(err); p != nil && p.Code == fabric.CodeNoInvitation {
@@ -273,7 +273,7 @@ func (a subscriberAPI) withdrawInvitation(r *http.Request, by fabric.Issuer) err
 	return err
 }
 
-// verify serves POST /api/fabric/resources/subscribers/{id}/verification.
+// verify serves POST /api/fabric/resources/subscribers/{subscriber}/verification.
 func (a subscriberAPI) verify(r *http.Request, by fabric.Issuer) (fabric.Subscriber, error) {
 	return a.subscribers.Verify(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 }
@@ -290,7 +290,7 @@ func showPresence(p fabric.Presence) presenceResponse {
 	return presenceResponse{Online: p.Online(), Since: isoOrNull(p.Since), Sockets: p.Sockets}
 }
 
-// presence serves GET /api/fabric/resources/subscribers/{id}/presence.
+// presence serves GET /api/fabric/resources/subscribers/{subscriber}/presence.
 func (a subscriberAPI) presence(r *http.Request, by fabric.Issuer) (fabric.Presence, error) {
 	s, err := a.subscribers.Find(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 	if err != nil {

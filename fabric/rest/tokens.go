@@ -124,7 +124,7 @@ func (a tokenAPI) routes() []route {
 func (a tokenAPI) createForSubscriber(r *http.Request, by fabric.Issuer) (body subscriberTokenResponse, err error) {
 	in, err := web.Decode[subscriberTokenRequest](r)
 	if err != nil {
-		return body, also(err, a.tokens.CheckSubscriber(in.input()))
+		return body, joinFaults(err, a.tokens.CheckSubscriber(in.input()))
 	}
 	tokens, err := a.tokens.IssueSubscriber(r.Context(), by, in.input())
 	if err != nil {
@@ -168,7 +168,7 @@ func (in guestTokenRequest) input() fabric.GuestTokenInput {
 func (a tokenAPI) createForGuest(r *http.Request, by fabric.Issuer) (tokens fabric.TokenPair, err error) {
 	in, err := web.Decode[guestTokenRequest](r)
 	if err != nil {
-		return tokens, also(err, a.tokens.CheckGuest(in.input()))
+		return tokens, joinFaults(err, a.tokens.CheckGuest(in.input()))
 	}
 	return a.tokens.IssueGuest(r.Context(), by, in.input())
 }
@@ -186,7 +186,7 @@ func (in inviteRequest) input() fabric.InviteInput {
 func (a tokenAPI) createInvite(r *http.Request, sat fabric.Token) (token string, err error) {
 	in, err := web.Decode[inviteRequest](r)
 	if err != nil {
-		return "", also(err, a.tokens.CheckInvite(in.input()))
+		return "", joinFaults(err, a.tokens.CheckInvite(in.input()))
 	}
 	return a.tokens.IssueInvite(r.Context(), sat, in.input())
 }
@@ -243,12 +243,12 @@ func showFamily(f fabric.Family) familyResponse {
 	return body
 }
 
-// listFamilies serves GET /api/fabric/resources/subscribers/{id}/tokens.
+// listFamilies serves GET /api/fabric/resources/subscribers/{subscriber}/tokens.
 func (a tokenAPI) listFamilies(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Family], error) {
 	return a.tokens.ListFamilies(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 }
 
-// revokeFamily serves DELETE /api/fabric/resources/subscribers/{id}/tokens/{token}.
+// revokeFamily serves DELETE /api/fabric/resources/subscribers/{subscriber}/tokens/{id}.
 func (a tokenAPI) revokeFamily(r *http.Request, by fabric.Issuer) error {
 	return a.tokens.RevokeFamily(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }

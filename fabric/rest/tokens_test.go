@@ -284,7 +284,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	if events := fmt.Sprint(recorded.Items); !strings.Contains(events, "lack the scope Management") {
-		t.Errorf("the refusals are recorded as %s, want the missing scope", events)
+		t.Errorf("the refusals are recorded as %s, want them to name the missing scope", events)
 	}
 }
 
@@ -303,7 +303,7 @@ func TestPasswordByToken(t *testing.T) {
 	for _, sat := range []string{first.Token, same.Token, blank.Token} {
 		w.wantInfo(sat, http.StatusUnauthorized)
 	}
-	if got := w.refused(w.basic(), first.RefreshToken); got != "refresh_token:token_invalid" {
+	if got := w.refreshFault(w.basic(), first.RefreshToken); got != "refresh_token:token_invalid" {
 		t.Errorf("a refresh token from before the password changed: got %s, want token_invalid", got)
 	}
 }

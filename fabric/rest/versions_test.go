@@ -21,7 +21,7 @@ func TestVersions(t *testing.T) {
 		`{"title":7,"document_version":"three"}`: "title:invalid_parameter document_version:invalid_parameter",
 	} {
 		if got := w.call(w.basic(), "PUT", path, body).faults(t); got != want {
-			t.Errorf("PUT %s = %s, want %s", body, got, want)
+			t.Errorf("PUT %s: got %s, want %s", body, got, want)
 		}
 	}
 
@@ -63,7 +63,7 @@ func TestDeploy(t *testing.T) {
 		`{"call_flow_version_id":"` + id + `"}`: "call_flow_version_id:does_not_exist",
 	} {
 		if got := w.call(w.basic(), "POST", versions, body).faults(t); got != want {
-			t.Errorf("POST %s = %s, want %s", body, got, want)
+			t.Errorf("POST %s: got %s, want %s", body, got, want)
 		}
 	}
 

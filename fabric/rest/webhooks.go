@@ -85,7 +85,7 @@ func (a webhookAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.
 func (a webhookAPI) create(r *http.Request, by fabric.Issuer) (fabric.Webhook, error) {
 	in, err := web.Decode[webhookRequest](r)
 	if err != nil {
-		return fabric.Webhook{}, also(err, a.webhooks.Check(in.input(), true))
+		return fabric.Webhook{}, joinFaults(err, a.webhooks.Check(in.input(), true))
 	}
 	return a.webhooks.Create(r.Context(), by.ProjectID, in.input())
 }
@@ -103,7 +103,7 @@ func (a webhookAPI) update(r *http.Request, by fabric.Issuer) (fabric.Webhook, e
 	}
 	in, err := web.Decode[webhookRequest](r)
 	if err != nil {
-		return fabric.Webhook{}, also(err, a.webhooks.Check(in.input(), false))
+		return fabric.Webhook{}, joinFaults(err, a.webhooks.Check(in.input(), false))
 	}
 	return a.webhooks.Update(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
 }

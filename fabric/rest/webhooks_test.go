@@ -128,7 +128,7 @@ func TestWebhookCredentials(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
 	created := w.webhook(boss, `{"url":"https://example.com/"}`)
-	sat := bearer(w.tokens(`{"reference":"ada"}`).Token) // creating the subscriber is delivered
+	sat := bearer(w.tokens(`{"reference":"ada"}`).Token) // the webhook gets an event about the new subscriber
 	path := webhookPath + "/" + created.ID
 	deliveries := as[listed[deliveryBody]](t, w.call(boss, "GET", path+"/deliveries", "")).Data
 	id := deliveries[0].ID

@@ -180,8 +180,8 @@ func (w *world) pass(d time.Duration) {
 	w.sync()
 }
 
-// dies records that a pending delivery was given up, so that it is a dead letter.
-func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int) {
+// giveUp records that a pending delivery was given up, so that it is a dead letter.
+func (w *world) giveUp(q deliver.Queue, receiver, id string, attempts, status int) {
 	w.t.Helper()
 	ctx := context.Background()
 	jobs := must[[]deliver.Job](w.t)(q.DueJobs(ctx, receiver, w.now(), 100))

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showFactors lists the factors, and prepares the form that adds a passkey.
+// showFactors adds the subscriber's factors to a page, and the form that creates a passkey.
 func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
 	if ac.Factors == nil {
 		return nil
@@ -155,7 +155,7 @@ func (ac *account) codesPage(w http.ResponseWriter, r *http.Request, v visit, co
 	return ac.write(w, r, page, templates.Options{Scripts: true})
 }
 
-// newCodes serves POST /account/codes. A login without two factors gets no codes, even if the
+// newCodes serves POST /account/codes. A login without two factors gets no codes, even if a second
 // factor was set up a moment ago.
 func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	set, err := ac.Logins.FactorsOf(r.Context(), v.SubscriberID)

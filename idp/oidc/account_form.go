@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// An accountHandler serves a form that was sent in the visit v to the account page. If the
-// subscriber must first sign in again, the handler returns errAgain or problem.Unauthenticated.
+// An accountHandler serves a form of the account page that was sent in the visit v. If the subscriber
+// must first sign in again, the handler returns errAgain or problem.Unauthenticated.
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 
 // These errors keep a form of the account page from being handled.
@@ -53,8 +53,8 @@ func (ac *account) checkForm(form url.Values, v visit) error {
 	return errForm
 }
 
-// unhandled responds to a form that was not handled because of err. If err has no remedy, or is nil,
-// unhandled returns it.
+// unhandled responds to a form that was not handled because of err. If err is nil, or if signing in again
+// would not help, unhandled returns err.
 func (ac *account) unhandled(w http.ResponseWriter, r *http.Request, v visit, form url.Values, err error) error {
 	isOver, isOther := errors.Is(err, problem.Unauthenticated), errors.Is(err, errOtherLogin)
 	if !isOver && !isOther && !errors.Is(err, errAgain) {
@@ -93,11 +93,12 @@ func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *ht
 	})
 }
 
-// formsPerHour limits how many forms the server remembers for a subscriber. Nobody needs that many.
+// formsPerHour is how many forms a subscriber may send per hour, because the server remembers each of
+// them. Nobody needs that many.
 const formsPerHour = 60
 
 // once returns a handler for forms that create or send something. A form that is sent twice is
-// handled once.
+// handled only once.
 func (ac *account) once(serve accountHandler) accountHandler {
 	return func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 		rate := limit.Of(formsPerHour, time.Hour)

@@ -22,7 +22,7 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// elements returns the elements below n that match.
+// elements returns the elements below n for which matches returns true.
 func elements(n *html.Node, matches func(*html.Node) bool) (found []*html.Node) {
 	for below := range n.Descendants() {
 		if below.Type == html.ElementNode && matches(below) {
@@ -32,17 +32,17 @@ func elements(n *html.Node, matches func(*html.Node) bool) (found []*html.Node) 
 	return found
 }
 
-// isForm matches the forms that change something.
+// isForm reports whether n is a form that changes something.
 func isForm(n *html.Node) bool { return n.Data == "form" && attribute(n, "method") == "post" }
 
-// isTyped matches the fields that people type into.
+// isTyped reports whether n is a field that people type into.
 func isTyped(n *html.Node) bool {
 	return n.Data == "input" && slices.Contains([]string{"", "text", "email", "password"}, attribute(n, "type")) &&
 		attribute(n, "name") != "username"
 }
 
-// wrongly returns the fields of a form, filled in with values that no field accepts.
-func wrongly(form *html.Node) url.Values {
+// wrongValues returns the fields of a form, filled in with values that no field accepts.
+func wrongValues(form *html.Node) url.Values {
 	sent := url.Values{}
 	for _, n := range elements(form, func(n *html.Node) bool { return attribute(n, "name") != "" }) {
 		name, value := attribute(n, "name"), attribute(n, "value")
@@ -54,9 +54,9 @@ func wrongly(form *html.Node) url.Values {
 	return sent
 }
 
-// TestAccountWrongValues posts the account's forms that have text fields, with values that no field
-// accepts. The response marks each wrong field, describes it, and keeps what was typed, except for
-// secrets.
+// TestAccountWrongValues shows that the response to a form of the account with values that no field
+// accepts marks each wrong field, describes the error, and keeps what was typed, except for secrets. It
+// tries the forms that have text fields.
 func TestAccountWrongValues(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBrowser()
@@ -73,12 +73,12 @@ func TestAccountWrongValues(t *testing.T) {
 			continue
 		}
 		tried = append(tried, action)
-		got := b.post(action, wrongly(form))
+		got := b.post(action, wrongValues(form))
 		if got.status != http.StatusUnprocessableEntity {
 			t.Errorf("POST %s returned %d, want 422", action, got.status)
 			continue
 		}
-		checkMarked(t, action, got, wrongly(form))
+		checkMarked(t, action, got, wrongValues(form))
 	}
 	want := []string{"/account/profile", "/account/email", "/account/password", "/account/app/confirm"}
 	if !slices.Equal(tried, want) {
@@ -86,7 +86,7 @@ func TestAccountWrongValues(t *testing.T) {
 	}
 }
 
-// checkMarked checks the page that refuses a form.
+// checkMarked checks that the page that refuses a form marks the wrong fields and shows no secrets.
 func checkMarked(t *testing.T, action string, got reply, sent url.Values) {
 	t.Helper()
 	page, err := html.Parse(strings.NewReader(got.body))
@@ -168,7 +168,7 @@ func TestProfileChangedMeanwhile(t *testing.T) {
 	}
 	b.onPage(got, "/account/profile", "first_name", "Ada Augusta", "last_name", lastName, "display_name", "Countess")
 	if sub := stored(); sub.FirstName != "Ada Augusta" {
-		t.Errorf("saved again, the name is %q, want Ada Augusta", sub.FirstName)
+		t.Errorf("after the form was saved again, the name is %q, want Ada Augusta", sub.FirstName)
 	}
 }
 

@@ -18,9 +18,9 @@ import (
 // sameBrowser reports whether two logins were made in the same browser.
 func sameBrowser(a, b idp.Login) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
 
-// browsersOf groups a subscriber's logins by browser. The logins must be sorted newest first, and
-// stay so in each group. If a login has replaced another one in the same browser, people see both
-// as one session.
+// browsersOf groups a subscriber's logins by browser. The logins must be sorted newest first. Each group
+// keeps this order. If a login has replaced another one in the same browser, people see both as one
+// session.
 func browsersOf(all []idp.Login) (browsers [][]idp.Login) {
 	for _, h := range all {
 		i := slices.IndexFunc(browsers, func(of []idp.Login) bool { return sameBrowser(of[0], h) })
@@ -59,7 +59,7 @@ func showSessions(ac *account, r *http.Request, v visit, page *templates.Account
 	return nil
 }
 
-// nameless maps the generic names that agent.Name returns to message keys.
+// nameless maps the generic names from agent.Name to message keys.
 var nameless = map[string]string{
 	"A browser":         "agent.browser",
 	"An app":            "agent.app",
@@ -117,7 +117,7 @@ func (ac *account) endAllLogins(w http.ResponseWriter, r *http.Request, v visit,
 		return err
 	}
 
-	var here []string // the apps' back-channel logouts sign other browsers out
+	var here []string // logins in this browser; back-channel logouts sign people out of apps in other browsers
 	for _, h := range all {
 		if sameBrowser(h, v.Login) {
 			here = append(here, h.ID)

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// on returns a new browser that sends this User-Agent.
-func (w *world) on(userAgent string) *browser {
+// browserOn returns a new browser that sends this User-Agent.
+func (w *world) browserOn(userAgent string) *browser {
 	b := w.newBrowser()
 	b.http.Transport = agentSetter{RoundTripper: b.http.Transport, userAgent: userAgent}
 	return b
@@ -56,7 +56,7 @@ func sessionsOf(page reply) (ids map[string]string, here string) {
 func TestAccountSessions(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	desk, phone, stranger := w.on(firefox), w.on(iphone), w.newBrowser()
+	desk, phone, stranger := w.browserOn(firefox), w.browserOn(iphone), w.newBrowser()
 	w.subscriber(bobs)
 
 	// All three browsers sign in. The desk later signs in again in the same browser.
@@ -90,7 +90,7 @@ func TestAccountSessions(t *testing.T) {
 	}
 	w.lives("before any session ends", true, atDesk, again, onPhone, bob)
 
-	// Ending a session in another browser leaves this one signed in.
+	// Ending a session in another browser leaves this browser signed in.
 	desk.post("/account/sessions/end", with(form, "session", ids["Safari on iPhone"]))
 	w.lives("after ending the phone's session, the phone's", false, onPhone)
 	w.lives("after ending the phone's session, the others", true, atDesk, again, bob)

@@ -13,8 +13,8 @@ import (
 	pages "github.com/selvage/selvage/internal/page"
 )
 
-// twice submits a form two times with the same cookies, as a double click without scripts does.
-func (b *browser) twice(page reply, path string, pairs ...string) (first, second reply) {
+// submitTwice submits a form twice with the same cookies, as a double click without scripts does.
+func (b *browser) submitTwice(page reply, path string, pairs ...string) (first, second reply) {
 	b.w.t.Helper()
 	again := b.copy()
 	first = b.onPage(page, path, pairs...)
@@ -27,14 +27,14 @@ func wantSameCodes(t *testing.T, name string, first, second reply) {
 	list := regexp.MustCompile(`(?s)<ul class="codes" id="recovery-codes">.*?</ul>`)
 	codes := list.FindString(first.body)
 	if codes == "" {
-		t.Errorf("%s: no codes, want them: %d %s", name, first.status, first.body)
+		t.Errorf("%s: the first page shows no codes: %d %s", name, first.status, first.body)
 	}
 	if again := list.FindString(second.body); again != codes {
-		t.Errorf("%s twice shows the codes\n%s\nwant\n%s", name, again, codes)
+		t.Errorf("%s: the second page shows the codes\n%s\nwant\n%s", name, again, codes)
 	}
 }
 
-// TestAccountFormSentTwice shows that a form of the account page that is sent twice is handled
+// TestAccountFormSentTwice shows that a form of the account page that is sent twice is handled only
 // once. Both requests get the same page, even if the first one replaced the browser's cookie. A
 // later request learns that the form was sent before.
 func TestAccountFormSentTwice(t *testing.T) {
@@ -43,12 +43,12 @@ func TestAccountFormSentTwice(t *testing.T) {
 	device := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
 	page := b.account()
 	credential := string(device.Create(page.options(t)))
-	first, second := b.twice(page, "/account/passkeys", "credential", credential, "name", "Phone")
+	first, second := b.submitTwice(page, "/account/passkeys", "credential", credential, "name", "Phone")
 	wantSameCodes(t, "adding a passkey", first, second)
 
 	page = b.account()
-	first, second = b.twice(page, "/account/codes")
-	wantSameCodes(t, "making codes", first, second)
+	first, second = b.submitTwice(page, "/account/codes")
+	wantSameCodes(t, "creating codes", first, second)
 	w.pass(4 * time.Second)
 	late := b.onPage(page, "/account/codes")
 	wantStatus(t, "the form sent again later", late, http.StatusConflict)
@@ -56,22 +56,23 @@ func TestAccountFormSentTwice(t *testing.T) {
 	wantNoText(t, "the form sent again later", late, `id="recovery-codes"`)
 	wantText(t, "the form of a new page", b.onPage(b.account(), "/account/codes"), `id="recovery-codes"`)
 
-	first, second = b.twice(b.account(), "/account/password", "current", secret, "password", "violet ferry kitchen 9")
+	first, second = b.submitTwice(b.account(), "/account/password",
+		"current", secret, "password", "violet ferry kitchen 9")
 	wantText(t, "changing the password", first, "Your password was changed.")
 	wantText(t, "changing the password again", second, "Your password was changed.")
 }
 
-// TestAccountMailSentTwice shows that a request for a link is mailed once. A request that was refused
-// can be sent again.
+// TestAccountMailSentTwice shows that a request that is sent twice leads to only one email with a link.
+// A request that was refused can be sent again.
 func TestAccountMailSentTwice(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBrowser()
 	shown := b.account()
-	first, second := b.twice(shown, "/account/email", "email", "not an address")
+	first, second := b.submitTwice(shown, "/account/email", "email", "not an address")
 	wantStatus(t, "a wrong address", first, http.StatusUnprocessableEntity)
 	wantStatus(t, "a wrong address sent twice", second, http.StatusUnprocessableEntity)
 
-	first, second = b.twice(shown, "/account/email", "email", "new@example.com")
+	first, second = b.submitTwice(shown, "/account/email", "email", "new@example.com")
 	wantText(t, "an address", first, "We sent a link")
 	wantText(t, "an address sent twice", second, "We sent a link")
 	w.pass(4 * time.Second)

@@ -14,8 +14,8 @@ func (b *browser) logInAs(email string) reply {
 	return b.logIn(b.get("/account?project="+b.w.project.ID), email, secret)
 }
 
-// TestAccountOfAnother shows that a person who is asked to sign in again to the account page, but
-// signs in to another account, gets the page of that account.
+// TestAccountOfAnother shows that when the account page asks for a new sign-in, and the person signs
+// in to another account, the page shows that account.
 func TestAccountOfAnother(t *testing.T) {
 	w := newWorld(t)
 	grace := w.subscriber("grace@example.com")
@@ -52,7 +52,7 @@ func TestUnsentFormOfAnother(t *testing.T) {
 }
 
 // TestInvitationInAnothersBrowser shows that the page after an invitation names nobody if the invited
-// person must sign in. This is also true if another person is signed in to the browser.
+// person must still sign in, even if another person is signed in to the browser.
 func TestInvitationInAnothersBrowser(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBrowser()
@@ -68,8 +68,8 @@ func TestInvitationInAnothersBrowser(t *testing.T) {
 	wantNoText(t, "grace's invitation in ada's browser", got, w.ada.Title(), email)
 }
 
-// TestRememberedForms shows that a subscriber can make the server remember only a limited number of
-// forms. The server does not remember forms that changed nothing.
+// TestRememberedForms shows that the server limits how many forms of a subscriber it remembers in a
+// row. It does not remember forms that changed nothing.
 func TestRememberedForms(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBrowser()

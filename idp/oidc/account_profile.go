@@ -32,7 +32,7 @@ func profileOf(say *words.Words, sub fabric.Subscriber) templates.ProfileSection
 }
 
 func showProfile(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
-	if page.Profile.First.ID == "" { // the page does not repeat a form with errors
+	if page.Profile.First.ID == "" { // otherwise the page shows a form with errors again
 		page.Profile = profileOf(ac.words(r), v.sub)
 	}
 	return nil
@@ -77,7 +77,7 @@ func (ac *account) changeProfile(w http.ResponseWriter, r *http.Request, v visit
 // shown, readName sets the field's Error.
 func readName(say *words.Words, form url.Values, field *templates.ProfileName) *string {
 	name, was := strings.TrimSpace(form.Get(field.Name)), strings.TrimSpace(form.Get("was_"+field.Name))
-	stored := strings.TrimSpace(field.Was) // REST and other providers may have stored spaces around it
+	stored := strings.TrimSpace(field.Was) // the REST API and upstream providers may store spaces around it
 	isTheirs := form.Has("was_"+field.Name) && was != stored
 	if name == stored || isTheirs && name == was {
 		return nil

@@ -18,13 +18,12 @@ func (b *browser) account() reply {
 		page = b.logIn(page, email, secret)
 	}
 	if !strings.Contains(page.body, `id="account-page"`) {
-		b.w.t.Fatalf("no account page: %d %s", page.status, page.body)
+		b.w.t.Fatalf("opening the account page: %d %s, want the page", page.status, page.body)
 	}
 	return page
 }
 
-// onPage posts the form on page whose action is path, including its hidden fields. pairs contains
-// its other fields.
+// onPage posts a form to path. The form contains the hidden fields of page, and the fields in pairs.
 func (b *browser) onPage(page reply, path string, pairs ...string) reply {
 	b.w.t.Helper()
 	return b.post(path, with(page.hiddenFields(), pairs...))

@@ -16,8 +16,8 @@ var typed = []string{"display_name", "email", "first_name", "language", "last_na
 // secrets are the fields that no page keeps.
 var secrets = []string{"code", "credential", "current", "password"}
 
-// unsent returns a page that keeps a form that could not be handled because of err. A browser without
-// scripts can then send it after a login. The server does not store the form. ok is false if nothing
+// unsent returns a page with a form that could not be handled because of err, so that a browser without
+// scripts can send the form after a login. The server does not store the form. ok is false if nothing
 // was typed, if the form contains a secret, or if it may come from another site.
 func (ac *account) unsent(r *http.Request, v visit, form url.Values, err error) (p templates.Unsent, ok bool) {
 	if !hasAny(form, typed) || hasAny(form, secrets) || !saysOrigin(r) {
@@ -52,14 +52,14 @@ func (ac *account) unsent(r *http.Request, v visit, form url.Values, err error) 
 	return p, true
 }
 
-// hasAny reports whether a form has a value for one of names.
+// hasAny reports whether a form has a value for one of the names.
 func hasAny(form url.Values, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return form.Get(name) != "" })
 }
 
 // saysOrigin reports whether the browser said which site sent the form. pages.sameOrigin has then
-// checked that it was this one. It also accepts forms from older browsers that do not name the
-// site.
+// checked that it was this site. sameOrigin also accepts forms from older browsers, which do not name
+// the site.
 func saysOrigin(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Site") == "same-origin" || r.Header.Get("Origin") != ""
 }

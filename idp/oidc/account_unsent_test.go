@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fromPage posts a form as browsers do, which say that a page of the same origin sent it.
+// fromPage posts a form with a header that says that a page of the same origin sent it, as browsers do.
 func (b *browser) fromPage(path string, form url.Values) reply {
 	b.w.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, b.w.url+path, strings.NewReader(form.Encode()))

@@ -30,7 +30,7 @@ func (b *browser) choose(page reply, email string) reply {
 func (w *world) who(c idp.Client, got reply) string {
 	w.t.Helper()
 	if got.param("code") == "" {
-		w.t.Fatalf("no code: %d %v", got.status, got.parameters())
+		w.t.Fatalf("the response has no code: %d %v", got.status, got.parameters())
 	}
 	tokens := w.redeem(c, got.param("code")).json(w.t)
 	return text(idClaims(w.t, tokens)["sub"])

@@ -35,7 +35,7 @@ func TestAssertion(t *testing.T) {
 	for _, alg := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA} {
 		p := w.newParty(t, alg)
 		got := p.ask(p.assertion(t))
-		wantStatus(t, "a token by "+string(alg), got, http.StatusOK)
+		wantStatus(t, "a token with "+string(alg), got, http.StatusOK)
 		token := text(got.json(t)["access_token"])
 
 		send := func(path string) reply {
@@ -46,16 +46,16 @@ func TestAssertion(t *testing.T) {
 			})
 		}
 		introspected := send("/oauth/introspect")
-		wantStatus(t, "introspection by "+string(alg), introspected, http.StatusOK)
-		wantMembers(t, "introspection by "+string(alg), introspected.json(t), map[string]any{"active": true})
-		wantStatus(t, "revocation by "+string(alg), send("/oauth/revoke"), http.StatusOK)
+		wantStatus(t, "introspection with "+string(alg), introspected, http.StatusOK)
+		wantMembers(t, "introspection with "+string(alg), introspected.json(t), map[string]any{"active": true})
+		wantStatus(t, "revocation with "+string(alg), send("/oauth/revoke"), http.StatusOK)
 		revoked := send("/oauth/introspect").json(t)
-		wantMembers(t, "introspection of a revoked token by "+string(alg), revoked, map[string]any{"active": false})
+		wantMembers(t, "introspection of a revoked token with "+string(alg), revoked, map[string]any{"active": false})
 	}
 }
 
-// TestAssertionClaims tries correctly signed assertions. Those with wrong claims are rejected, and
-// those with unusual but valid claims are accepted.
+// TestAssertionClaims shows that correctly signed assertions are rejected if their claims are wrong, and
+// accepted if their claims are unusual but valid.
 func TestAssertionClaims(t *testing.T) {
 	w := newWorld(t)
 	p, other := w.newParty(t, jose.ES256), w.newParty(t, jose.ES256)
@@ -211,7 +211,8 @@ func TestAssertionForgeries(t *testing.T) {
 	wantStatus(t, "no kid, for a set of one key", p.ask(anonymous.assertion(t)), http.StatusOK)
 }
 
-// TestAssertionRequests shows that valid assertions in invalid requests are rejected.
+// TestAssertionRequests shows that a valid assertion in an invalid request is rejected, and that an
+// assertion cannot be used twice.
 func TestAssertionRequests(t *testing.T) {
 	w := newWorld(t)
 	p, other := w.newParty(t, jose.ES256), w.newParty(t, jose.ES256)
@@ -223,14 +224,15 @@ func TestAssertionRequests(t *testing.T) {
 	wantInvalidClient(t, "a different type", p.ask(p.assertion(t), "client_assertion_type", saml))
 	wantInvalidClient(t, "no type", p.ask(p.assertion(t), "client_assertion_type", ""))
 	wantInvalidClient(t, "only the type", p.ask("", "client_id", p.c.ID))
-	wantInvalidClient(t, "neither", w.token("grant_type", "client_credentials", "client_id", p.c.ID))
+	bare := w.token("grant_type", "client_credentials", "client_id", p.c.ID)
+	wantInvalidClient(t, "neither an assertion nor a secret", bare)
 	wantInvalidClient(t, "a secret of a client without one",
 		w.token("grant_type", "client_credentials", "client_id", p.c.ID, "client_secret", "x"))
 
 	// Requests that authenticate the client in two ways are rejected (RFC 6749, section 2.3).
 	for name, got := range map[string]reply{
-		"a secret as well":         p.ask(p.assertion(t), "client_id", p.c.ID, "client_secret", "x"),
-		"another's secret as well": p.ask(p.assertion(t), "client_id", withSecret.ID, "client_secret", clientSecret),
+		"a secret as well":        p.ask(p.assertion(t), "client_id", p.c.ID, "client_secret", "x"),
+		"another client's secret": p.ask(p.assertion(t), "client_id", withSecret.ID, "client_secret", clientSecret),
 		"an empty secret as well": w.newBrowser().post("/oauth/token", url.Values{
 			"grant_type":            {"client_credentials"},
 			"client_assertion":      {p.assertion(t)},
@@ -242,7 +244,7 @@ func TestAssertionRequests(t *testing.T) {
 		wantError(t, name, got, "invalid_request")
 	}
 
-	// An assertion is valid once, and the error for a replay does not contain the assertion.
+	// An assertion is valid only once, and the error for a replay does not contain the assertion.
 	good := p.assertion(t)
 	wantStatus(t, "the client_id of the same client", p.ask(good, "client_id", p.c.ID), http.StatusOK)
 	replay := p.ask(good)
@@ -259,7 +261,7 @@ func verify(t *testing.T, node *idp.Provider, a idp.Assertion) error {
 	return uses.Store(t.Context())
 }
 
-// TestAssertionOnce shows that an assertion is accepted once, even if it is presented to two
+// TestAssertionOnce shows that an assertion is accepted only once, even if it is presented to two
 // nodes concurrently.
 func TestAssertionOnce(t *testing.T) {
 	w := newWorld(t)
@@ -284,7 +286,7 @@ func TestAssertionOnce(t *testing.T) {
 		}
 	}
 	if accepted != 1 {
-		t.Errorf("%d of %d requests got a token for one assertion, want 1", accepted, len(errs))
+		t.Errorf("%d of %d uses of one assertion were accepted, want 1", accepted, len(errs))
 	}
 
 	// The assertion still counts as used after the session store is emptied.

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// maxQuery is the maximum length of the parameters of an authorization request.
+// maxQuery is the maximum length in bytes of the parameters of an authorization request.
 const maxQuery = 16 << 10
 
 // authorizePath is the path of the authorization endpoint.
@@ -56,7 +56,7 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err := checkRedirect(c, resolved); err != nil {
 		return err
 	}
-	req, err := f.Requests.Parse(c, resolved, src) // after an error, req has the mode of the response
+	req, err := f.Requests.Parse(c, resolved, src) // even after an error, req has the response mode
 	if paramsErr := checkParams(resolved); paramsErr != nil {
 		err = paramsErr
 	}
@@ -70,7 +70,7 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 	return f.proceed(w, r, c, req)
 }
 
-// authorizeByPost serves POST /login/oauth/authorize, which has the same parameters in a form. The
+// authorizeByPost serves POST /login/oauth/authorize with a form that contains the parameters. The
 // browser sends the form from the client's site without our cookies, which are SameSite=Lax. The
 // handler therefore redirects to a GET.
 func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
@@ -202,7 +202,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		return f.askFactor(w, r, c, req, s, factorPage)
 	}
 
-	// Does the login have an acr, if the request requires one? If not, a new login may have one.
+	// Does the login have the acr that the request requires, if any? If not, a new login may have it.
 	if err := req.CheckClass(s); err != nil {
 		return f.askOrFail(w, r, c, req, "/login", problem.First(err))
 	}

@@ -285,7 +285,7 @@ func TestAuthorizeByPost(t *testing.T) {
 	wantCode(t, "a login after a POST", b.logIn(page, email, secret))
 }
 
-// TestPrompts shows that prompt and max_age require a new login, or an error with prompt=none.
+// TestPrompts shows that prompt and max_age require a new login, or cause an error with prompt=none.
 func TestPrompts(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -64,12 +64,12 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 		t.Error("the jti is empty")
 	}
 	if len(got) != 8 { // a nonce is prohibited, and no other claims are needed
-		t.Errorf("the claims are %v, want the eight of section 2.4", got)
+		t.Errorf("the claims are %v, want the eight claims of section 2.4", got)
 	}
 }
 
-// TestBackchannelLogout shows that each client with tokens from a login is notified once when the
-// login ends, whatever the reason. Other clients are not notified.
+// TestBackchannelLogout shows that each client with tokens from a login is notified only once when
+// the login ends, whatever the reason. Other clients are not notified.
 func TestBackchannelLogout(t *testing.T) {
 	w := newWorld(t)
 	w.deliver()

@@ -27,8 +27,8 @@ func (w *world) answer(method, path string, form url.Values, headers ...string) 
 	return recorded
 }
 
-// BenchmarkCodeFlow measures the code flow of a signed-in browser: authorize and token, with a
-// database on disk.
+// BenchmarkCodeFlow measures the code flow of a signed-in browser, with a database on disk: a request
+// for the code, and one for the tokens.
 func BenchmarkCodeFlow(b *testing.B) {
 	w := newWorld(b)
 	c, _ := w.client(func(n *idp.Client) { n.IDTokenAlg = keys.ES256 })

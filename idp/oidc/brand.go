@@ -52,7 +52,7 @@ func writeNoColor(w http.ResponseWriter, _ *http.Request, _ error) {
 }
 
 // learn stores the client of a request, and the languages that the request asks for. Pages for the
-// request then use its branding and language.
+// request then use the client's branding and one of these languages.
 func learn(r *http.Request, req idp.AuthRequest, c idp.Client) {
 	m := presentationOf(r)
 	m.locales, m.client = req.UILocales, c

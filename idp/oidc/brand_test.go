@@ -61,7 +61,7 @@ func TestBrand(t *testing.T) {
 		Expires:      w.now().Add(time.Hour),
 	}))
 	set := w.newBrowser().post("/reset", url.Values{"token": {token}, "password": {"granite-otter-nine"}})
-	wantText(t, "the page of a used link", set, `id="password-set"`, projectSheet,
+	wantText(t, "the page after a password was reset", set, `id="password-set"`, projectSheet,
 		`id="notice-account" href="/account?project=`+w.project.ID+`"`)
 
 	// White is unreadable on a light page and is darkened. Other file names lead to no style sheet.
@@ -126,7 +126,7 @@ func TestLogo(t *testing.T) {
 		"Cache-Control":           "immutable",
 	} {
 		if value := served.header.Get(header); !strings.Contains(value, want) {
-			t.Errorf("the logo has %s: %s, want %s in it", header, value, want)
+			t.Errorf("the logo has %s: %s, want it to contain %s", header, value, want)
 		}
 	}
 	etag := served.header.Get("ETag")
@@ -305,7 +305,7 @@ func TestLogoIsRemembered(t *testing.T) {
 	}
 	took := w.now().Sub(began)
 	if n, most := rows.logos.Load(), int64(took/cache.For)+1; n > most {
-		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", took, n, most)
+		t.Errorf("500 requests of a logo within %v read it %d times, want at most %d", took, n, most)
 	}
 
 	_, err = w.fabric.Projects.Update(t.Context(), w.project.ID,

@@ -75,7 +75,7 @@ func (b *browser) authorize(v url.Values) reply {
 
 var passkeyOptions = regexp.MustCompile(`data-options="[^"]*"`)
 
-// noChallenge removes the passkey options from a page, which are random.
+// noChallenge returns a page without its passkey options, which are random.
 func noChallenge(body string) string { return passkeyOptions.ReplaceAllString(body, "") }
 
 var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
@@ -98,7 +98,7 @@ func (b *browser) consent(page reply, answer string) reply {
 	return b.post("/consent", form)
 }
 
-// code signs ada in, and returns the authorization code.
+// code signs ada in, unless she is signed in, and returns the authorization code.
 func (b *browser) code(c idp.Client, pairs ...string) string {
 	b.w.t.Helper()
 	got := b.authorize(request(c, pairs...))
@@ -257,8 +257,8 @@ func wantHeader(t testing.TB, name string, got reply, header, want string) {
 	}
 }
 
-// wantSentTo checks where the client receives a response: at a redirect that begins with target, or
-// in a form if target is "".
+// wantSentTo checks how the client receives a response: by a redirect to a URL that begins with
+// target, or in a form if target is "".
 func wantSentTo(t testing.TB, name string, got reply, target string) {
 	t.Helper()
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// logins holds a browser's live logins in a project, with the current login first.
+// logins holds a browser's live logins in a project. If there is a current login, it comes first.
 type logins struct {
 	all   []idp.Login
 	inUse bool // whether there is a current login, which is the first one

@@ -108,7 +108,7 @@ func TestSessionStoreEmptied(t *testing.T) {
 		w.empty()
 		wantSignedIn(t, "a browser that stays", stays, c, true)
 		wantSignedIn(t, "a browser that signed out", leaves, c, false)
-		wantSignedIn(t, "its cookie from before that", left, c, false)
+		wantSignedIn(t, "a copy of its cookies from before that", left, c, false)
 		wantSignedIn(t, "a browser that is signed out", ends, c, false)
 		wantSignedIn(t, "a disabled subscriber", locked, c, false)
 		wantSignedIn(t, "a new browser", w.newBrowser(), c, false)
@@ -116,7 +116,7 @@ func TestSessionStoreEmptied(t *testing.T) {
 	}
 }
 
-// TestEmptiedStoreKeepsLimits shows that a browser stays signed in equally long, whether or not the
+// TestEmptiedStoreKeepsLimits shows that a browser stays signed in for the same time, whether or not the
 // session store loses the browser's session.
 func TestEmptiedStoreKeepsLimits(t *testing.T) {
 	for name, lose := range map[string]func(*world){"kept": func(*world) {}, "emptied": (*world).empty} {
@@ -183,7 +183,7 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	wantSignedIn(t, "after the other's logout, the second project's login", b, there, true)
 }
 
-// slowRows reads a browser, calls its function meanwhile, and only then returns the browser.
+// slowRows calls meanwhile after it has read the logins of a browser, and only then returns the logins.
 type slowRows struct {
 	*store.Store
 	meanwhile func()
@@ -243,7 +243,7 @@ func TestRetiredIDs(t *testing.T) {
 	}
 	idle := w.idp.Lifetimes().BrowserIdle
 	if left := time.UnixMicro(first).Sub(w.now()); left < idle-time.Minute {
-		t.Errorf("the first id is retired for %v, want as long as a browser may be idle, %v", left, idle)
+		t.Errorf("the first id is retired for %v, want at least the time that a browser may be idle, %v", left, idle)
 	}
 }
 

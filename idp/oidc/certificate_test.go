@@ -35,7 +35,7 @@ func TestCertificateOfAuthority(t *testing.T) {
 	w := newWorld(t)
 	ca, connect := newAuthority(t), w.listenTLS()
 	w.idp.ClientCAs = x509.NewCertPool()
-	w.idp.ClientCAs.AddCert(ca.leaf)
+	w.idp.ClientCAs.AddCert(ca.certificate)
 	address, err := url.Parse("https://app.example/one")
 	must(t, err)
 	full := func(c *x509.Certificate) {
@@ -67,7 +67,7 @@ func TestCertificateOfAuthority(t *testing.T) {
 	}
 
 	c := service(idp.CertificateSubject{DNS: "app.example"})
-	byClient := authority{t: t, leaf: good.Leaf, key: good.PrivateKey.(crypto.Signer)}
+	byClient := authority{t: t, certificate: good.Leaf, key: good.PrivateKey.(crypto.Signer)}
 	altered := func(change func(*x509.Certificate)) tls.Certificate {
 		return ca.issue(func(c *x509.Certificate) { full(c); change(c) })
 	}
@@ -75,14 +75,14 @@ func TestCertificateOfAuthority(t *testing.T) {
 	later := altered(func(c *x509.Certificate) { c.NotBefore = c.NotAfter })
 	forServers := altered(func(c *x509.Certificate) { c.ExtKeyUsage[0] = x509.ExtKeyUsageServerAuth })
 	for name, got := range map[string]reply{
-		"no certificate":                       ask(c),
-		"an unknown authority":                 ask(c, newAuthority(t).issue(full)),
-		"a self-signed one":                    ask(c, selfSigned(t, full)),
-		"a wildcard":                           ask(service(idp.CertificateSubject{DNS: "a.acme.example"}), good),
-		"one that has expired":                 ask(c, expired),
-		"one that begins later":                ask(c, later),
-		"one for servers":                      ask(c, forServers),
-		"one issued by a client's certificate": ask(c, byClient.issue(full)),
+		"no certificate":                   ask(c),
+		"an unknown authority":             ask(c, newAuthority(t).issue(full)),
+		"a self-signed certificate":        ask(c, selfSigned(t, full)),
+		"a wildcard":                       ask(service(idp.CertificateSubject{DNS: "a.acme.example"}), good),
+		"a certificate that has expired":   ask(c, expired),
+		"a certificate that begins later":  ask(c, later),
+		"a certificate for servers":        ask(c, forServers),
+		"a certificate issued by a client": ask(c, byClient.issue(full)),
 	} {
 		wantError(t, name, got, "invalid_client")
 	}
@@ -116,10 +116,10 @@ func TestSelfSignedCertificate(t *testing.T) {
 		}
 
 		for name, client := range map[string]tlsClient{
-			"no certificate":                connect(),
-			"a different certificate":       connect(stranger),
-			"another one with the same key": connect(renewed),
-			"one that has expired":          connect(expired),
+			"no certificate":                          connect(),
+			"a different certificate":                 connect(stranger),
+			"a renewed certificate with the same key": connect(renewed),
+			"a certificate that has expired":          connect(expired),
 		} {
 			got := client.post(path, form)
 			wantStatus(t, path+", "+name, got, http.StatusUnauthorized)
@@ -131,8 +131,8 @@ func TestSelfSignedCertificate(t *testing.T) {
 	}
 }
 
-// TestCertificateBoundTokens shows a FAPI 2.0 flow with a certificate instead of an assertion and
-// proofs. Its tokens are rejected on connections without the certificate.
+// TestCertificateBoundTokens shows that a client can use a certificate instead of an assertion and
+// proofs in a FAPI 2.0 flow. The tokens are rejected on connections without the certificate.
 func TestCertificateBoundTokens(t *testing.T) {
 	w := newWorld(t)
 	connect := w.listenTLS()
@@ -148,10 +148,10 @@ func TestCertificateBoundTokens(t *testing.T) {
 		token := text(tokens["access_token"])
 		wantStatus(t, "with the certificate", connect(own).userinfo("Bearer", token), http.StatusOK)
 		for name, got := range map[string]reply{
-			"without it":   connect().userinfo("Bearer", token),
-			"with another": connect(stranger).userinfo("Bearer", token),
-			"as DPoP":      connect(own).userinfo("DPoP", token),
-			"without TLS":  w.userinfo(token),
+			"without the certificate":  connect().userinfo("Bearer", token),
+			"with another certificate": connect(stranger).userinfo("Bearer", token),
+			"as DPoP":                  connect(own).userinfo("DPoP", token),
+			"without TLS":              w.userinfo(token),
 		} {
 			wantStatus(t, string(format)+" "+name, got, http.StatusUnauthorized)
 		}
@@ -191,8 +191,8 @@ func (w *world) certificateFlow(t *testing.T, conn tlsClient, c idp.Client) map[
 	return redeemed.json(t)
 }
 
-// TestCertificateBoundRefresh shows that the refresh token of a public client is also bound to its
-// certificate.
+// TestCertificateBoundRefresh shows that the refresh token of a public client is also bound to the
+// client's certificate.
 func TestCertificateBoundRefresh(t *testing.T) {
 	w := newWorld(t)
 	connect := w.listenTLS()

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/factor/factortest"
 )
 
-// TestClaimsParameter shows that a claim requested by name is returned in the requested place, and
-// that no other claim is returned. This also applies after a refresh, and to both formats of access
+// TestClaimsParameter shows that claims requested by name are returned where they were requested, and
+// that no other claims are returned. This also applies after a refresh, and to both formats of access
 // tokens.
 func TestClaimsParameter(t *testing.T) {
 	w := newWorld(t)
@@ -38,7 +38,8 @@ func TestClaimsParameter(t *testing.T) {
 	}
 }
 
-// wantRequestedClaims checks that tokens return the claims that TestClaimsParameter requests.
+// wantRequestedClaims checks that tokens have the claims that TestClaimsParameter requests, in the ID
+// token and at userinfo.
 func wantRequestedClaims(t *testing.T, w *world, tokens map[string]any) {
 	t.Helper()
 	info := w.userinfo(text(tokens["access_token"])).json(t)
@@ -59,8 +60,8 @@ func wantRequestedClaims(t *testing.T, w *world, tokens map[string]any) {
 	}
 }
 
-// TestClaimsAreRights shows that a client never gets a claim whose scope is not registered for it.
-// People are asked for consent before it gets any claim.
+// TestClaimsAreRights shows that a client never gets a claim of a scope for which it is not registered.
+// A client that is not first-party needs the person's consent to the claims.
 func TestClaimsAreRights(t *testing.T) {
 	w := newWorld(t)
 	const both = `{"userinfo":{"given_name":null,"email":null},"id_token":{"email":null}}`

@@ -29,14 +29,15 @@ func (c click) send() (*browser, reply) {
 	return b, b.post(c.path, c.form)
 }
 
-// TestDoubleClick shows that a double click on a form that uses something up has the same response as
+// TestDoubleClick shows that a double click on a form that uses something up gets the same response as
 // a single click. If the form is sent again later, or by another browser, it is refused.
 func TestDoubleClick(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) {
 		n.FirstParty, n.FrontchannelLogoutURI = false, "https://app.example/bye"
 	})
-	// double sends a form twice. It checks that both responses show text, and returns the browser.
+	// double sends a form twice, and checks that both responses contain text. It returns the browser and
+	// the first response.
 	double := func(sent click, text string) (*browser, reply) {
 		t.Helper()
 		b, first := sent.send()
@@ -88,6 +89,6 @@ func TestDoubleClick(t *testing.T) {
 	double(reset, `id="password-set"`)
 	for _, other := range []*browser{w.newBrowser(), w.newBrowser()} {
 		got := other.post(reset.path, reset.form)
-		wantStatus(t, "the form of another browser", got, http.StatusGone)
+		wantStatus(t, "the form sent by another browser", got, http.StatusGone)
 	}
 }

@@ -31,8 +31,7 @@ func TestClientAuthentication(t *testing.T) {
 	postClient, postSecret := service(idp.AuthPost)
 	spa, _ := w.client(nil)
 
-	// grant returns the form of a request for a token. asPost returns one with the credentials of
-	// postClient.
+	// grant returns the form of a token request. asPost adds the credentials of postClient to it.
 	grant := func(pairs ...string) url.Values {
 		return with(url.Values{"grant_type": {"client_credentials"}}, pairs...)
 	}
@@ -63,11 +62,11 @@ func TestClientAuthentication(t *testing.T) {
 
 		{"wrong secret", authorization(basic(basicClient.ID, "wrong")), grant(), "invalid_client"},
 		{"unknown client", authorization(basic("unknown", basicSecret)), grant(), "invalid_client"},
-		{"another's secret", authorization(basic(basicClient.ID, postSecret)), grant(), "invalid_client"},
+		{"another client's secret", authorization(basic(basicClient.ID, postSecret)), grant(), "invalid_client"},
 		{"basic for post", authorization(basic(postClient.ID, postSecret)), grant(), "invalid_client"},
 		{"post for basic", nil, grant("client_id", basicClient.ID, "client_secret", basicSecret), "invalid_client"},
 		{"no secret", nil, grant("client_id", postClient.ID), "invalid_client"},
-		{"no client", nil, grant(), "invalid_client"},
+		{"no client_id", nil, grant(), "invalid_client"},
 		{"two headers", slices.Repeat(authorization(valid), 2), grant(), "invalid_client"},
 		{"bad base64", authorization("Basic !!!"), grant(), "invalid_client"},
 		{"no colon", authorization(encoded("abc")), grant(), "invalid_client"},
@@ -85,10 +84,10 @@ func TestClientAuthentication(t *testing.T) {
 			"unsupported_grant_type",
 		},
 
-		{"two ways", authorization(valid), grant("client_secret", basicSecret), "invalid_request"},
+		{"two methods", authorization(valid), grant("client_secret", basicSecret), "invalid_request"},
 		{"two clients", authorization(valid), grant("client_id", postClient.ID), "invalid_request"},
 		{"no grant_type", nil, asPost("grant_type", ""), "invalid_request"},
-		{"repeated", nil, repeated, "invalid_request"},
+		{"a repeated parameter", nil, repeated, "invalid_request"},
 		{"scope not registered", nil, asPost("scope", "Fax"), "invalid_scope"},
 		{"openid", nil, asPost("scope", "openid"), "invalid_scope"},
 	} {

@@ -24,11 +24,11 @@ import (
 func TestManageRegistration(t *testing.T) {
 	w := newWorld(t)
 	initial := w.initialToken()
-	created := w.registered(initial, appMetadata(metadata{
+	created := w.registerClient(initial, appMetadata(metadata{
 		"token_endpoint_auth_method": "none",
 		"contacts":                   []string{"a@b.example"},
 	}))
-	other := w.registered(initial, appMetadata(nil))
+	other := w.registerClient(initial, appMetadata(nil))
 	path, token := registerPath+"/"+text(created["client_id"]), text(created["registration_access_token"])
 
 	read := w.send("GET", path, token, nil)
@@ -65,7 +65,7 @@ func TestManageRegistration(t *testing.T) {
 		t.Errorf("after the replacement, the client_name is %v, want Owl", replaced["client_name"])
 	}
 	if replaced["contacts"] != nil {
-		t.Errorf("after a replacement without contacts, they are %v, want none", replaced["contacts"])
+		t.Errorf("after a replacement without contacts, the contacts are %v, want none", replaced["contacts"])
 	}
 	clientSecret := text(replaced["client_secret"])
 	c := w.clientOf(created)
@@ -97,18 +97,18 @@ func (w *world) tokensOf(c idp.Client, password string) map[string]any {
 	return w.postAs(c.ID, password, "/oauth/token", with(redemption(c, code), "client_id", "")).json(w.t)
 }
 
-// failingSecrets fails to store secrets of clients.
+// failingSecrets is a store that cannot store the secrets of clients.
 type failingSecrets struct{ *store.Store }
 
 func (failingSecrets) SetClientSecret(context.Context, idp.Client, string, *fabric.Rights) error {
 	return problem.New(problem.Unavailable, "unavailable", "the database is down")
 }
 
-// TestSecretAfterFailure changes the authentication method of a client to one that needs a secret.
-// If the secret cannot be stored, the client gets one when it replaces its registration again.
+// TestSecretAfterFailure shows that a client that changes to an authentication method with a secret,
+// but whose secret cannot be stored, gets a secret when it replaces its registration again.
 func TestSecretAfterFailure(t *testing.T) {
 	w := newWorld(t)
-	created := w.registered(w.initialToken(), appMetadata(metadata{"token_endpoint_auth_method": "none"}))
+	created := w.registerClient(w.initialToken(), appMetadata(metadata{"token_endpoint_auth_method": "none"}))
 	find := func() idp.RegisteredClient {
 		c, err := w.idp.Registrations.Authenticate(t.Context(), text(created["client_id"]),
 			text(created["registration_access_token"]))
@@ -138,7 +138,7 @@ func TestSecretAfterFailure(t *testing.T) {
 // removed.
 func TestOperatorKeepsScopes(t *testing.T) {
 	w := newWorld(t)
-	created := w.registered(w.initialToken(), appMetadata(nil))
+	created := w.registerClient(w.initialToken(), appMetadata(nil))
 	id, token := text(created["client_id"]), text(created["registration_access_token"])
 	for scope, want := range map[string][]string{
 		"":                                    {"openid", "Voice"},
@@ -166,7 +166,7 @@ func TestOperatorKeepsScopes(t *testing.T) {
 // client. The others get the error for an invalid token.
 func TestDeleteRegistrationTogether(t *testing.T) {
 	w := newWorld(t)
-	created := w.registered(w.initialToken(), appMetadata(nil))
+	created := w.registerClient(w.initialToken(), appMetadata(nil))
 	c, err := w.idp.Registrations.Authenticate(t.Context(), text(created["client_id"]),
 		text(created["registration_access_token"]))
 	must(t, err)
@@ -207,7 +207,7 @@ func TestRegisterFAPI(t *testing.T) {
 		"jwks":                       keySet(t, "", map[string]crypto.Signer{p.kid: p.key}),
 	})
 	initial := w.initialToken()
-	created := w.registered(initial, asked)
+	created := w.registerClient(initial, asked)
 	for name, want := range map[string]any{
 		"profile":                      "fapi2",
 		"id_token_signed_response_alg": "ES256",

@@ -23,7 +23,7 @@ type registrar struct{ *core }
 // managing its registration.
 const registerPath = "/oauth/register"
 
-// maxRegistration is the maximum size of the body of a registration. Half of it is for keys.
+// maxRegistration is the maximum size of the body of a registration. Keys may take up half of it.
 const maxRegistration = 128 << 10
 
 // register serves POST /oauth/register (RFC 7591, section 3.1).
@@ -103,7 +103,7 @@ func (rg *registrar) replace(r *http.Request, c idp.RegisteredClient) (idp.Regis
 	return rg.Registrations.Update(r.Context(), c, in.ClientMetadata, web.Network(r))
 }
 
-// onlyMethods returns an error if r has a method other than these.
+// onlyMethods returns an error if r has a method other than the given ones.
 func onlyMethods(w http.ResponseWriter, r *http.Request, methods ...string) error {
 	for _, m := range methods {
 		if r.Method == m {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRegisterInvalid shows that the error names each wrong member.
+// TestRegisterInvalid shows that an invalid member is refused, and that the error names this member.
 func TestRegisterInvalid(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
@@ -82,7 +82,7 @@ func TestRegisterInvalid(t *testing.T) {
 }
 
 // TestRegisterImplicit shows that a web client whose responses contain tokens needs redirect URIs
-// with https that are not on localhost. Other clients may have such URIs.
+// with https that are not on localhost. Other clients may have redirect URIs with http and on localhost.
 func TestRegisterImplicit(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
@@ -116,7 +116,7 @@ func TestRegisterImplicit(t *testing.T) {
 func wantDescription(t *testing.T, name string, got reply, member string) {
 	t.Helper()
 	if description := text(got.json(t)["error_description"]); !strings.Contains(description, member) {
-		t.Errorf("%s: the description %q, want %s in it", name, description, member)
+		t.Errorf("%s: the description is %q, want it to contain %s", name, description, member)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestRegisterHostile(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
 	const name = `"><script>alert(1)</script>`
-	created := w.registered(token, appMetadata(metadata{
+	created := w.registerClient(token, appMetadata(metadata{
 		"client_name":                name,
 		"token_endpoint_auth_method": "none",
 		"policy_uri":                 `https://a.example/"onmouseover="alert(1)`,

@@ -39,7 +39,7 @@ func (w *world) initialToken() string {
 	return secret
 }
 
-// A metadata is the body of a registration.
+// metadata is the body of a registration.
 type metadata map[string]any
 
 // appMetadata returns the metadata of a valid client, with changes.
@@ -70,8 +70,8 @@ func (w *world) send(method, path, token string, body any) reply {
 	return w.newBrowser().do(req)
 }
 
-// registered registers a client and returns the response.
-func (w *world) registered(token string, m metadata) map[string]any {
+// registerClient registers a client and returns the response.
+func (w *world) registerClient(token string, m metadata) map[string]any {
 	w.t.Helper()
 	got := w.send("POST", registerPath, token, m)
 	if got.status != http.StatusCreated {
@@ -128,7 +128,7 @@ func TestRegister(t *testing.T) {
 		t.Errorf("the client is in the project %s, want %s", c.ProjectID, w.project.ID)
 	}
 	if c.RegisteredBy == "" {
-		t.Error("the client does not say who registered it, want the token")
+		t.Error("RegisteredBy is empty, want the id of the token")
 	}
 
 	b := w.newBrowser()
@@ -230,7 +230,7 @@ func TestRegisterLimits(t *testing.T) {
 	token := w.initialToken()
 	w.idp.MaxRegistered = 2
 	for range 2 {
-		w.registered(token, appMetadata(nil))
+		w.registerClient(token, appMetadata(nil))
 	}
 	got := w.send("POST", registerPath, token, appMetadata(nil))
 	wantStatus(t, "one client too many", got, http.StatusBadRequest)
@@ -245,8 +245,8 @@ func TestRegisterLimits(t *testing.T) {
 	}
 }
 
-// TestRegisterDocuments shows what happens to the documents of a client. The list of its sector
-// must contain its redirect URIs. The client's logo is shown if it is a valid picture.
+// TestRegisterDocuments shows that the document of a client's sector must list the client's redirect
+// URIs, and that the client's logo is shown if it is a valid picture.
 func TestRegisterDocuments(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
@@ -263,7 +263,7 @@ func TestRegisterDocuments(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 
-	created := w.registered(token, appMetadata(metadata{"sector_identifier_uri": srv.URL + "/good"}))
+	created := w.registerClient(token, appMetadata(metadata{"sector_identifier_uri": srv.URL + "/good"}))
 	if created["subject_type"] != "pairwise" {
 		t.Errorf("a client with a sector has the subject_type %v, want pairwise", created["subject_type"])
 	}
@@ -274,7 +274,7 @@ func TestRegisterDocuments(t *testing.T) {
 	}
 
 	for path, wantShown := range map[string]bool{"/logo": true, "/text": false, "/missing": false} {
-		created := w.registered(token, appMetadata(metadata{"logo_uri": srv.URL + path}))
+		created := w.registerClient(token, appMetadata(metadata{"logo_uri": srv.URL + path}))
 		if created["logo_uri"] != srv.URL+path {
 			t.Errorf("the logo_uri is %v, want %s", created["logo_uri"], srv.URL+path)
 		}

@@ -27,7 +27,8 @@ func TestSealedCode(t *testing.T) {
 	wantStatus(t, "redeeming", w.redeem(c, code), http.StatusOK)
 }
 
-// TestRewrittenCode shows that other encodings of a redeemed code count as the same code.
+// TestRewrittenCode shows that a redeemed code is refused in every other encoding, and that its tokens
+// are then revoked.
 func TestRewrittenCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

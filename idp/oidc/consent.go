@@ -130,7 +130,7 @@ func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client,
 		return idp.Login{}, false, err
 	}
 	login, ok := live.answering(req)
-	if !ok { // it has ended since the page was shown
+	if !ok { // the login has ended since the page was shown
 		return idp.Login{}, true, nil
 	}
 	if !req.Means(login) {

@@ -11,9 +11,9 @@ import (
 )
 
 // readCredentials returns the credentials of a client. It rejects an invalid Basic header, and
-// several kinds of credentials in one request (RFC 6749, section 2.3). If the client uses Basic, it
-// also deletes an empty client_secret from the form, because some clients send one, and an empty
-// value counts as omitted (RFC 6749, section 3.2).
+// several kinds of credentials in one request (RFC 6749, section 2.3). If the client uses Basic,
+// readCredentials deletes an empty client_secret from the form. Some clients send one, and an empty value
+// counts as omitted (RFC 6749, section 3.2).
 func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
 	hasHeader := len(r.Header.Values("Authorization")) > 0
 	hasAssertion := form.Has("client_assertion") || form.Has("client_assertion_type")
@@ -34,7 +34,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 		return cc, nil
 	}
 	if !hasHeader {
-		// Everyone may know a client_id. For introspection, a client must prove that the ID is its own.
+		// Everyone may know a client_id. For introspection, a client must prove that it has this id.
 		proven := form.Has("client_secret") || web.Certificates(r) != nil
 		if !form.Has("client_id") || r.URL.Path == introspectPath && !proven {
 			return nil, invalidClient("the client does not authenticate")

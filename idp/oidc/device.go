@@ -87,8 +87,8 @@ func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req i
 }
 
 // signInDevice signs in the device of a request with the login s. The device accepts only the first
-// answer. The request is deleted afterwards, so that the person can try again if the answer could
-// not be stored.
+// answer. The request is deleted only after the answer has been stored, so that the person can try
+// again if storing it fails.
 func (f *flow) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, s idp.Login) error {
 	if err := f.Devices.SignIn(r.Context(), req, s); err != nil {
@@ -106,8 +106,8 @@ func (f *flow) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req), Denied: true}, templates.Options{})
 }
 
-// dropAnswered deletes a device's request after it was answered. A failure does no harm, because
-// the request expires by itself and the device does not accept a second answer.
+// dropAnswered deletes an answered request of a device. A failure does no harm, because the request
+// expires by itself and the device does not accept a second answer.
 func (f *flow) dropAnswered(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) {
 	f.cookies.EndFlow(w, r, req.ID)
 	if err := f.Requests.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {

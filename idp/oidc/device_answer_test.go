@@ -14,13 +14,13 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A moody store fails all changes of existing entries while down is set.
-type moody struct {
+// A failingStore fails all changes of existing entries while down is set.
+type failingStore struct {
 	session.Store
 	down bool
 }
 
-func (m *moody) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
+func (m *failingStore) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if m.down {
 		return problem.New(problem.Unavailable, "unavailable", "the store is down")
 	}
@@ -30,7 +30,7 @@ func (m *moody) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 // TestDeviceAnsweredAgain shows that a person can answer again if the store failed the first time.
 func TestDeviceAnsweredAgain(t *testing.T) {
 	w := newWorld(t)
-	store := &moody{Store: w.idp.Sessions}
+	store := &failingStore{Store: w.idp.Sessions}
 	w.idp.Sessions = store
 
 	c := w.tv()
@@ -129,7 +129,7 @@ func TestDeviceConfirmation(t *testing.T) {
 
 	d.wantsError("after refused answers", "authorization_pending")
 	wantStatus(t, "bob's page", b.consent(b.get("/consent?id="+id), "allow"), http.StatusOK)
-	if claims := idClaims(t, d.wantsTokens("for bob's answer")); claims["sub"] == w.ada.ID {
+	if claims := idClaims(t, d.wantsTokens("after bob's answer")); claims["sub"] == w.ada.ID {
 		t.Error("bob's device got ada's tokens")
 	}
 }
@@ -143,7 +143,7 @@ func TestDeviceMeanwhile(t *testing.T) {
 		// wantOpen and wantConfirmed are the errors that devices get. For wantOpen, end runs while
 		// the confirmation page is open. For wantConfirmed, it runs after the page was submitted.
 		wantOpen, wantConfirmed string
-		wantLogin               bool // the answer leads to the login page
+		wantLogin               bool // whether the answer leads to the login page
 	}{
 		{
 			name: "the subscriber is disabled",
@@ -210,7 +210,7 @@ func TestDeviceConsent(t *testing.T) {
 	d := w.newDevice(c)
 	b := w.newBrowser()
 	b.consent(b.confirmation(d), "allow")
-	d.wantsTokens("by a third-party app")
+	d.wantsTokens("after consent to a third-party app")
 	requested := []string{"openid", "email", "offline_access"}
 	agreed, err := w.idp.Consents.Covers(t.Context(), c, w.ada.ID, requested)
 	must(t, err)

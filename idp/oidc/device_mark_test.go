@@ -56,7 +56,8 @@ func TestKnownDevice(t *testing.T) {
 	wantStatus(t, "a login from a known device after the wait", got, http.StatusSeeOther)
 }
 
-// TestDeviceOfOther shows that a device that signed in to another account counts as a stranger's.
+// TestDeviceOfOther shows that a device that signed in to another account counts as a stranger's
+// device.
 func TestDeviceOfOther(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
@@ -75,7 +76,7 @@ func TestForgedMark(t *testing.T) {
 	good, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
 	other, _ := w.idp.DeviceMarks.Mark("", w.subscriber("grace@example.com"), false)
 
-	// A mark is an ID, and for each account an expiry and a MAC.
+	// A mark consists of an ID and, for each account, an expiry and a MAC.
 	id, code, _ := strings.Cut(good, ".")
 	otherID, _, _ := strings.Cut(other, ".")
 	expiry, mac, _ := strings.Cut(code, "-")
@@ -86,7 +87,7 @@ func TestForgedMark(t *testing.T) {
 	for name, mark := range map[string]string{
 		"no mark":                   "",
 		"no ID":                     ".",
-		"another account's":         other,
+		"another account's mark":    other,
 		"another mark's ID":         otherID + "." + code,
 		"a later expiry":            id + "." + later + "-" + mac,
 		"no MAC":                    id + "." + expiry + "-",
@@ -108,7 +109,7 @@ func TestForgedMark(t *testing.T) {
 	}
 }
 
-// TestMarkExpires shows that after half a year, a device counts as a stranger's again.
+// TestMarkExpires shows that after half a year, a known device counts as a stranger's device again.
 func TestMarkExpires(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: 200 * 24 * time.Hour}})
@@ -152,8 +153,8 @@ func TestDeviceMark(t *testing.T) {
 	}
 }
 
-// TestDeviceOfAnotherPassword shows that marks from before a change of the password no longer
-// exempt a device from the limits for strangers.
+// TestDeviceOfAnotherPassword shows that once the password has changed, older marks no longer exempt
+// a device from the limits for strangers.
 func TestDeviceOfAnotherPassword(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestDeviceAtNodes shows that each step may reach another node. Of fifty concurrent polls, one
-// gets tokens. The session store does not contain the codes.
+// TestDeviceAtNodes shows that each step of the device flow may reach a different node. Of fifty
+// concurrent polls, only one gets tokens. The session store does not contain the codes in plain text.
 func TestDeviceAtNodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
@@ -23,7 +23,7 @@ func TestDeviceAtNodes(t *testing.T) {
 	second := httptest.NewServer(api.Handler())
 	t.Cleanup(second.Close)
 
-	// Each step is sent to the other node.
+	// Change the node before each step.
 	first := w.url
 	c := w.tv()
 	d := w.newDevice(c)

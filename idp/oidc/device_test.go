@@ -50,14 +50,14 @@ func (w *world) newDevice(c idp.Client) device {
 	}
 }
 
-// poll requests the tokens.
+// poll asks the token endpoint for the device's tokens.
 func (d device) poll(pairs ...string) reply {
 	d.w.t.Helper()
 	form := url.Values{"grant_type": {idp.GrantDevice}, "client_id": {d.c.ID}, "device_code": {d.code}}
 	return d.w.post("/oauth/token", with(form, pairs...))
 }
 
-// wantsError polls, and checks that the response is this error.
+// wantsError polls, and fails the test unless the response is this error.
 func (d device) wantsError(when, code string) {
 	d.w.t.Helper()
 	got := d.poll()
@@ -104,10 +104,10 @@ func TestDevice(t *testing.T) {
 		t.Fatalf("the user code is %q, want two groups of four consonants", d.userCode)
 	}
 	if len(d.code) < 43 {
-		t.Fatalf("the device code is %q, want at least 43 letters", d.code)
+		t.Fatalf("the device code is %q, want at least 43 characters", d.code)
 	}
 
-	// The link fills in the code. A code may also be typed in another form.
+	// The link fills in the code. A typed code may be in lower case, with a space instead of the hyphen.
 	d.wantsError("before the code is entered", "authorization_pending")
 	linked := b.get(d.complete)
 	wantStatus(t, "the link of the QR code", linked, http.StatusOK)

@@ -26,7 +26,7 @@ type discovery struct {
 	documents map[openTo]keys.Document // discovery documents, one for each value of openTo
 }
 
-// openTo records who may register in at least one project. The document depends on it.
+// openTo records who may register in at least one project. The discovery document depends on this.
 type openTo struct{ people, clients bool }
 
 func newDiscovery(c *core) (*discovery, error) {
@@ -184,7 +184,7 @@ func algorithms() (names []string) {
 
 // serveMetadata serves the discovery document. If people may create their own accounts in at least
 // one project, the document lists prompt=create. If clients may register themselves, it contains
-// the registration endpoint. It is served without these if the database cannot be read.
+// the registration endpoint. If the database cannot be read, the document contains neither.
 func (d *discovery) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	var open openTo
 	if may, err := d.MayRegisterSomewhere(r.Context()); err == nil {

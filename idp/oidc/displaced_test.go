@@ -18,7 +18,7 @@ func (w *world) lives(when string, want bool, sets ...map[string]any) {
 	}
 	for i, set := range sets {
 		if got := w.userinfo(text(set["access_token"])); got.status != status {
-			w.t.Errorf("%s: access token %d of %d: %d, want %d", when, i+1, len(sets), got.status, status)
+			w.t.Errorf("%s: access token %d of %d: status %d, want %d", when, i+1, len(sets), got.status, status)
 		}
 	}
 }
@@ -77,9 +77,9 @@ func TestOneLoginTooMany(t *testing.T) {
 	w.lives("the other logins", true, sets[1:]...)
 }
 
-// TestHintOfAnotherBrowser shows that an ID token is not a credential. In a browser other than the
-// browser of its login, it ends nothing. A signed-in person must confirm before that person's own
-// login ends.
+// TestHintOfAnotherBrowser shows that an ID token is not a credential. In a browser other than that
+// of its login, it ends nothing. If a person is signed in to the browser, only this person's login can
+// end, and only after the person has confirmed it.
 func TestHintOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)

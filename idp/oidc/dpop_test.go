@@ -100,8 +100,8 @@ func (h holder) userinfo(scheme, token, proof string) reply {
 	return h.w.newBrowser().do(req)
 }
 
-// TestDPoP shows that tokens that were requested with a proof, in both formats, are rejected
-// without one.
+// TestDPoP shows that tokens of both formats are rejected without a proof if they were requested with
+// one.
 func TestDPoP(t *testing.T) {
 	w := newWorld(t)
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
@@ -157,7 +157,8 @@ func TestDPoP(t *testing.T) {
 	}
 }
 
-// wantProofChecked checks which proofs let the owner of a token use it. nonce is the current nonce.
+// wantProofChecked checks with which proofs the owner of a token can use it. nonce is the current
+// nonce.
 func wantProofChecked(t *testing.T, owner, thief holder, token, nonce string) {
 	t.Helper()
 	prove := func(h holder, token string, pairs ...any) string {
@@ -170,7 +171,7 @@ func wantProofChecked(t *testing.T, owner, thief holder, token, nonce string) {
 		wantError           string // in WWW-Authenticate; "" means success
 	}{
 		{name: "with a proof", scheme: "DPoP", proof: proof},
-		{name: "with it again", scheme: "DPoP", proof: proof, wantError: "invalid_dpop_proof"},
+		{name: "with the same proof", scheme: "DPoP", proof: proof, wantError: "invalid_dpop_proof"},
 		{name: "as Bearer", scheme: "Bearer", proof: "", wantError: "invalid_token"},
 		{name: "as Bearer, proven", scheme: "Bearer", proof: prove(owner, token), wantError: "invalid_token"},
 		{name: "without a proof", scheme: "DPoP", proof: "", wantError: "invalid_dpop_proof"},
@@ -284,6 +285,6 @@ func TestDPoPRequired(t *testing.T) {
 		t.Errorf("another node refuses the nonce: %v", err)
 	}
 	if err := verifyElsewhere(proof); err != dpop.ErrUsed {
-		t.Errorf("another node and a used proof: %v, want %v", err, dpop.ErrUsed)
+		t.Errorf("another node's error for a used proof is %v, want %v", err, dpop.ErrUsed)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// signEd signs claims with Ed25519, with any header fields.
+// signEd signs claims with Ed25519. The JWT has the header fields in head.
 func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) string {
 	t.Helper()
 	part := func(v any) string {
@@ -49,7 +49,7 @@ func TestAssertionEd25519(t *testing.T) {
 	stranger.c = p.c
 	ec := w.newParty(t, jose.ES256)
 	for name, assertion := range map[string]string{
-		"another's key":                 stranger.signEd(t, head(), p.claims()),
+		"another client's key":          stranger.signEd(t, head(), p.claims()),
 		"an unknown critical header":    p.signEd(t, head("crit", []string{"x"}, "x", 1), p.claims()),
 		"another kind of JWT":           p.signEd(t, head("typ", "dpop+jwt"), p.claims()),
 		"the algorithm in lower case":   p.signEd(t, head("alg", "ed25519"), p.claims()),

@@ -24,7 +24,7 @@ type enrollment struct {
 	over bool
 }
 
-// enrollmentOf returns the enrollment for a request. If it is over, its sub is not set.
+// enrollmentOf returns the enrollment for a request. If the enrollment is over, sub is not set.
 func (fp *factorPages) enrollmentOf(r *http.Request, req idp.AuthRequest, client idp.Client) (enrollment, error) {
 	live, err := fp.logins.live(r, client.ProjectID)
 	if err != nil {
@@ -207,7 +207,7 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
 	return fp.firstCodes(w, r, e, codes)
 }
 
-// firstCodes shows new recovery codes, once, before the request continues.
+// firstCodes shows new recovery codes before the request continues. They are shown only once.
 func (fp *factorPages) firstCodes(w http.ResponseWriter, r *http.Request, e enrollment, codes []string) error {
 	if err := fp.logins.use(w, r, e.login); err != nil {
 		return err

@@ -136,7 +136,7 @@ func TestAccountFactors(t *testing.T) {
 
 // TestFactorGuardsFactors shows what a login with only a password may do if it is older than the
 // subscriber's second factor. It may no longer manage factors, or download the subscriber's data. The
-// login that set the factor up still may.
+// login in which the factor was set up may still do so.
 func TestFactorGuardsFactors(t *testing.T) {
 	w := newWorld(t)
 	old, own := w.newBrowser(), w.newBrowser()

@@ -237,8 +237,8 @@ func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (a
 	return nil, fp.Factors.UseCode(r.Context(), owner, place, form.Get("code"))
 }
 
-// checkPasskey checks the response of a passkey and returns the methods that it proves. Only a
-// refused passkey stays counted.
+// checkPasskey checks the response of a passkey and returns the methods that it proves. Only refused
+// passkeys count as attempts.
 func (fp *factorPages) checkPasskey(r *http.Request, st step, credential string) (amr []string, err error) {
 	counted, err := fp.Attempts.CountSecondPasskey(r.Context(), st.client.ProjectID, *st.req.Proof, fp.visitor(r))
 	if err != nil {
@@ -285,7 +285,7 @@ func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp
 	return fp.flow.enter(w, r, c, req, s)
 }
 
-// enter continues a request whose login was just created or has just got a second factor.
+// enter continues a request with the login s, which was just created or has just got a second factor.
 func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if err := f.logins.use(w, r, s); err != nil {
 		return err
@@ -297,8 +297,8 @@ func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	return f.afterLogin(w, r, c, req, s)
 }
 
-// logInByPasskey serves POST /login/passkey, which contains the response of a passkey on the login
-// page.
+// logInByPasskey serves POST /login/passkey. The form contains the response of a passkey that was used on
+// the login page.
 func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
@@ -308,7 +308,7 @@ func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 		return errStale
 	}
 
-	// Count first, because each refused passkey writes an audit event.
+	// The attempt is counted before the check, because each refused passkey writes an audit event.
 	from := si.visitor(r)
 	counted, err := si.Attempts.CountPasskey(r.Context(), from)
 	if errors.Is(err, problem.RateLimited) {
@@ -339,7 +339,7 @@ func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	return si.flow.enter(w, r, c, req, s)
 }
 
-// subscriberOf returns the subscriber whose passkey was used, or "" if it is unknown.
+// subscriberOf returns the id of the subscriber whose passkey was used, or "" if it is unknown.
 func subscriberOf(key factor.Passkey) string {
 	if key.Owner.Kind != factor.Subscriber {
 		return ""

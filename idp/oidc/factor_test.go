@@ -159,7 +159,7 @@ func TestFactorGuesses(t *testing.T) {
 	page = home.logIn(home.authorize(request(c, "prompt", "login")), email, secret)
 	w.proven(c, home.enterCode(page, factortest.Code(key, w.now())))
 
-	// The audit trail contains each guess. It also contains, once, that the limit was reached.
+	// The audit trail contains each guess. It records only once that the limit was reached.
 	refused := audit.Filter{Action: "login", Outcome: audit.Refused}
 	events, err := w.rows.ListAudit(t.Context(), refused, pages.Query{Size: 100})
 	must(t, err)
@@ -247,9 +247,9 @@ func (w *world) appID() string {
 	return ""
 }
 
-// TestFactorTriesDoNotMultiply shows that all browsers together can make six guesses. These include
-// guesses in logins and on devices that are older than the factor, and after setting a password
-// with a link.
+// TestFactorTriesDoNotMultiply shows that all browsers together can make six guesses. This includes
+// guesses in logins and on devices that are older than the factor, and guesses after a password was
+// set with a link.
 func TestFactorTriesDoNotMultiply(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -100,7 +100,7 @@ func TestFAPI(t *testing.T) {
 	refresh.Set("client_assertion", b.assertion(t))
 	wantError(t, "a refresh without a proof", w.postProven("/oauth/token", "", refresh), "invalid_grant")
 
-	b.holder = w.newHolder() // the client's own key binds its grants
+	b.holder = w.newHolder() // grants are bound to the client's own key, not to the key of its proofs
 	if got := b.post(t, "/oauth/token", refresh).json(t); got["token_type"] != "DPoP" {
 		t.Errorf("a refresh with a new key returned %v, want a DPoP token", got)
 	}
@@ -111,7 +111,7 @@ func TestFAPI(t *testing.T) {
 	wantError(t, "a refresh after the replay of the code", after, "invalid_grant")
 }
 
-// TestFAPIErrors shows which requests from a client with the profile are rejected.
+// TestFAPIErrors shows which requests from a client with the profile fapi2 are rejected.
 func TestFAPIErrors(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBank(t, nil)
@@ -149,7 +149,7 @@ func TestFAPIErrors(t *testing.T) {
 	wantError(t, "redeeming a code after 61 seconds", late, "invalid_grant")
 }
 
-// TestFAPISettings shows which settings a client with the profile may not have.
+// TestFAPISettings shows which settings a client with the profile fapi2 may not have.
 func TestFAPISettings(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBank(t, nil)
@@ -182,7 +182,8 @@ func TestFAPISettings(t *testing.T) {
 	wantStatus(t, "an assertion signed with PS256", got, http.StatusCreated)
 }
 
-// TestFAPIMessageSigning shows signed requests and responses.
+// TestFAPIMessageSigning shows that a client can be required to sign its requests, and can get signed
+// responses.
 func TestFAPIMessageSigning(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBank(t, func(n *idp.Client) { n.RequireObject = true })
@@ -227,9 +228,9 @@ func (b bank) introspect(t *testing.T, token, accept string) reply {
 	return w.newBrowser().do(req)
 }
 
-// TestSignedIntrospection shows signed introspection responses (RFC 9701, section 5). A response is
-// only for the client that requested it. It contains no sub and no exp, so it cannot be used as
-// another kind of token.
+// TestSignedIntrospection shows when introspection responses are signed (RFC 9701, section 5). A signed
+// response is only for the client that requested it. It contains no sub and no exp, so it cannot be used
+// as another kind of token.
 func TestSignedIntrospection(t *testing.T) {
 	w := newWorld(t)
 	b, other := w.newBank(t, nil), w.newBank(t, func(n *idp.Client) { n.IDTokenAlg = keys.PS256 })

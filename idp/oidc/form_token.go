@@ -45,9 +45,9 @@ func (pg *pages) signed(form url.Values, kind, id string) bool {
 	return false
 }
 
-// formToken returns the token for forms on the account page when it is shown to login s. It consists
-// of a part for the login, a part for the subscriber, and a random part that differs for each page; see
-// account.once.
+// formToken returns the token for the forms on an account page that is shown in login s. The token
+// consists of a part for the login, a part for the subscriber, and a random part that differs for each
+// page; see account.once.
 func (pg *pages) formToken(s idp.Login) string {
 	return pg.sign("account form", s.ID) + "." + pg.sign("account form of", s.SubscriberID) + "." + rand.Text()
 }
@@ -59,7 +59,7 @@ func (pg *pages) isFormOf(form url.Values, subscriberID string) bool {
 	return pg.signed(url.Values{"token": {rest}}, "account form of", subscriberID)
 }
 
-// pageToken returns the token for forms on other pages when they are shown to the browser of r.
+// pageToken returns the token for the forms on other pages that are shown to the browser of r.
 func (pg *pages) pageToken(w http.ResponseWriter, r *http.Request) string {
 	return pg.sign("page form", pg.cookies.Flow(w, r))
 }
@@ -77,7 +77,7 @@ func (pg *pages) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, e
 	return form, nil
 }
 
-// sameToken reports whether a form contains token, regardless of other parts after it.
+// sameToken reports whether the first part of a form's token equals token.
 func sameToken(form url.Values, token string) bool {
 	sent, _, _ := strings.Cut(form.Get("token"), ".")
 	return hmac.Equal([]byte(sent), []byte(token))

@@ -53,7 +53,7 @@ func TestFormTokens(t *testing.T) {
 			"without a token":        "",
 			"with another browser's": formOf(t, other.get(tt.page), tt.action).Get(tt.tokenField),
 		}
-		if tt.tokenField == "token" { // the response to a wrong id is the same as for an expired request
+		if tt.tokenField == "token" { // a wrong id gets the same response as an expired request
 			tokens["with a wrong token"] = "x"
 		}
 		for name, token := range tokens {
@@ -72,7 +72,6 @@ func TestFormTokens(t *testing.T) {
 		wantSignedIn(t, "the other browser after "+tt.action, other, c, true)
 	}
 
-	// Nothing was changed.
 	sub, err := w.rows.FindSubscriber(t.Context(), w.project.ID, w.ada.ID)
 	must(t, err)
 	if sub.FirstName != w.ada.FirstName {

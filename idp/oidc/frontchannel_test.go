@@ -12,11 +12,11 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-var framed = regexp.MustCompile(`<iframe [^>]*src="([^"]+)"`)
+var frameSource = regexp.MustCompile(`<iframe [^>]*src="([^"]+)"`)
 
 // framesIn returns the URLs that page loads in frames.
 func framesIn(page string) (urls []string) {
-	for _, m := range framed.FindAllStringSubmatch(page, -1) {
+	for _, m := range frameSource.FindAllStringSubmatch(page, -1) {
 		urls = append(urls, html.UnescapeString(m[1]))
 	}
 	return urls
@@ -76,8 +76,8 @@ func TestFrontchannelLogout(t *testing.T) {
 	wantSignedIn(t, "the browser after the logout", b, plain, false)
 }
 
-// TestFrontchannelWithoutRedirect shows that a confirmed logout also loads the URIs. A logout that
-// ends no login loads none.
+// TestFrontchannelWithoutRedirect shows that the page after a logout that the person confirmed also
+// loads the logout URIs. If a logout ends no login, no URI is loaded.
 func TestFrontchannelWithoutRedirect(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) {

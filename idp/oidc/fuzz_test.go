@@ -43,12 +43,12 @@ func (w *world) ask(t *testing.T, method, path string, header http.Header, body 
 		location := res.Header().Get("Location")
 		isRegistered := strings.HasPrefix(location, callback+"?") || strings.HasPrefix(location, "/")
 		if strings.Contains(location, "evil.example/") && !isRegistered {
-			t.Errorf("%s %q is redirected to %q, want only registered redirect URIs", method, path, location)
+			t.Errorf("%s %q is redirected to %q, want a registered redirect URI", method, path, location)
 		}
 	})
 }
 
-// FuzzAuthorize serves authorization requests with arbitrary parameters.
+// FuzzAuthorize sends authorization requests with arbitrary parameters.
 func FuzzAuthorize(f *testing.F) {
 	w := newWorld(f)
 	c, _ := w.client(nil)

@@ -24,8 +24,8 @@ func and(first, second func(*idp.Client)) func(*idp.Client) {
 	}
 }
 
-// TestHybrid shows what the response of each type contains. It contains exactly the parts in the
-// name of the type, and the hashes of values that come with the ID token.
+// TestHybrid shows that the response of each type contains exactly the parts in the name of the type.
+// The ID token contains the hashes of the other parts.
 func TestHybrid(t *testing.T) {
 	w := newWorld(t)
 	for _, responseType := range []string{
@@ -66,14 +66,14 @@ func TestHybrid(t *testing.T) {
 				tokens := w.redeem(c, code).json(t)
 				wantMembers(t, "the ID token of the code", idClaims(t, tokens), map[string]any{"nonce": "n"})
 				if tokens["refresh_token"] == nil {
-					t.Errorf("the code was redeemed for %v, want a refresh token", tokens)
+					t.Errorf("the code was redeemed for %v, want a refresh token among them", tokens)
 				}
 			}
 		})
 	}
 }
 
-// wantPart checks whether a response has a parameter.
+// wantPart checks that a response has a parameter, or that it has none if want is false.
 func wantPart(t *testing.T, name, value string, want bool) {
 	t.Helper()
 	if got := value != ""; got != want {
@@ -189,7 +189,7 @@ func TestResponseTypes(t *testing.T) {
 	for name, change := range map[string]func(*idp.Client){
 		"a token alone":      withTypes("token"),
 		"none":               withTypes("none"),
-		"twice the same":     withTypes("code code"),
+		"a repeated value":   withTypes("code code"),
 		"bound tokens":       and(withTypes("code token"), bound),
 		"without code grant": and(withTypes("code token"), withoutCode),
 	} {

@@ -26,7 +26,7 @@ func implicit(c idp.Client, pairs ...string) url.Values {
 func TestImplicit(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
-	for mode, sentTo := range map[string]string{ // "" means a form
+	for mode, sentTo := range map[string]string{ // if sentTo is "", the token is sent in a form
 		"":          callback + "#",
 		"fragment":  callback + "#",
 		"form_post": "",
@@ -60,7 +60,7 @@ func TestImplicit(t *testing.T) {
 	}
 }
 
-// TestImplicitErrors shows that unsafe requests are rejected.
+// TestImplicitErrors shows that unsafe and invalid requests are rejected.
 func TestImplicitErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
@@ -68,8 +68,8 @@ func TestImplicitErrors(t *testing.T) {
 	signedIn.logIn(signedIn.authorize(implicit(c)), email, secret)
 
 	code := signedIn.authorize(request(c))
-	wantParam(t, "a code, not registered", code, "error", "unauthorized_client")
-	wantParam(t, "a code, not registered", code, "state", "s")
+	wantParam(t, "a code for a client without the grant", code, "error", "unauthorized_client")
+	wantParam(t, "a code for a client without the grant", code, "state", "s")
 	if code.location.Fragment != "" {
 		t.Errorf("the error of a request for a code is sent to %v, want no fragment", code.location)
 	}
@@ -84,7 +84,7 @@ func TestImplicitErrors(t *testing.T) {
 		{"the response_mode query", signedIn, implicit(c, "response_mode", "query"), "invalid_request"},
 		{"no openid", signedIn, implicit(c, "scope", "profile"), "invalid_scope"},
 		{
-			"with an access token, not registered", signedIn, implicit(c, "response_type", "id_token token"),
+			"an ID token with an access token", signedIn, implicit(c, "response_type", "id_token token"),
 			"unsupported_response_type",
 		},
 		{"an access token", signedIn, implicit(c, "response_type", "token"), "unsupported_response_type"},
@@ -95,7 +95,7 @@ func TestImplicitErrors(t *testing.T) {
 		wantParam(t, tt.name, got, "id_token", "")
 		wantParam(t, tt.name, got, "state", "s")
 		if got.location == nil || got.location.Fragment == "" {
-			t.Errorf("%s: status %d to %v, want a fragment", tt.name, got.status, got.location)
+			t.Errorf("%s: status %d, sent to %v, want a fragment", tt.name, got.status, got.location)
 		}
 	}
 
@@ -105,8 +105,8 @@ func TestImplicitErrors(t *testing.T) {
 	}
 }
 
-// TestImplicitIsAGrant shows that an app with an ID token is among the subscriber's apps. Its grant
-// does not include offline access.
+// TestImplicitIsAGrant shows that the login of an ID token without a code has a grant for the client,
+// which does not include offline access. After the login has ended, the client gets no more ID tokens.
 func TestImplicitIsAGrant(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
@@ -157,7 +157,7 @@ func TestGrantNames(t *testing.T) {
 			name = idp.GrantDevice
 		}
 		if !c.May(name) && name != idp.GrantImplicit {
-			t.Errorf("a client that is registered for %s has %q, want it included", name, c.Grants)
+			t.Errorf("a client that is registered for %s has the grants %q, which do not permit it", name, c.Grants)
 		}
 		names = append(names, name)
 	}
@@ -165,7 +165,7 @@ func TestGrantNames(t *testing.T) {
 	slices.Sort(names)
 	slices.Sort(metadata.Grants)
 	if !slices.Equal(names, metadata.Grants) {
-		t.Errorf("the metadata has %q, the settings %q, want the same", metadata.Grants, names)
+		t.Errorf("the metadata lists the grants %q, but clients can have %q", metadata.Grants, names)
 	}
 
 	_, _, err := w.idp.Clients.Create(t.Context(), idp.Client{

@@ -75,8 +75,8 @@ func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.
 	_, _ = io.WriteString(w, token) // the client may have disconnected
 }
 
-// about authenticates the client and returns what it may know about the token in r. It may know
-// everything about its own tokens, and nothing about others.
+// about authenticates the client and returns what it may know about the token in r. A client may know
+// everything about its own tokens, and nothing about other tokens.
 func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, idp.Client, error) {
 	ctx := r.Context()
 	c, err := s.verifyClient(ctx, r.Header, web.Certificates(r), cc)

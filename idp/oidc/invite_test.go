@@ -18,8 +18,8 @@ func (w *world) invite(email string) string {
 	return strings.TrimPrefix(link, w.url)
 }
 
-// TestInvitationRedirects shows that the form of an invitation leads to a page that can be reloaded,
-// in the language of the link, and that only the browser that sent the form is signed in there.
+// TestInvitationRedirects shows that the form of an invitation redirects to a page in the language of
+// the link. The page can be reloaded. Only the browser that sent the form is signed in there.
 func TestInvitationRedirects(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBrowser()
@@ -48,7 +48,7 @@ func TestInvitationRedirects(t *testing.T) {
 	wantStatus(t, "the page of an unknown project", b.get("/invite/accepted?project=unknown"), http.StatusGone)
 }
 
-// TestInvitationLanguage shows that the language can be changed after a password was refused.
+// TestInvitationLanguage shows that the language can be changed on the page that refuses a password.
 func TestInvitationLanguage(t *testing.T) {
 	w := newWorld(t)
 	b := w.newBrowser()

@@ -50,7 +50,7 @@ func TestKeySets(t *testing.T) {
 
 	// Unsuitable sets are rejected.
 	for name, set := range map[string]json.RawMessage{
-		"none":                nil,
+		"no set":              nil,
 		"no JWKS":             json.RawMessage(`{"kty":"EC"}`),
 		"no JSON":             json.RawMessage(`keys`),
 		"empty":               json.RawMessage(`{"keys":[]}`),
@@ -78,17 +78,17 @@ func TestKeySets(t *testing.T) {
 	}
 }
 
-// TestKeyAlgorithm shows that a key registered for one algorithm does not verify signatures of
-// another, and that a removed key verifies nothing.
+// TestKeyAlgorithm shows that a key registered for one algorithm does not verify signatures made with
+// another algorithm, and that a removed key verifies nothing.
 func TestKeyAlgorithm(t *testing.T) {
 	w := newWorld(t)
 	p := w.newParty(t, jose.RS256)
 	p.c.JWKS = keySet(t, "PS256", map[string]crypto.Signer{p.kid: p.key})
 	must(t, w.rewrite(p.c))
 
-	wantInvalidClient(t, "RS256 by a key registered for PS256", p.ask(p.assertion(t)))
+	wantInvalidClient(t, "RS256 with a key registered for PS256", p.ask(p.assertion(t)))
 	p.alg = jose.PS256
-	wantStatus(t, "PS256 by a key registered for PS256", p.ask(p.assertion(t)), http.StatusOK)
+	wantStatus(t, "PS256 with a key registered for PS256", p.ask(p.assertion(t)), http.StatusOK)
 
 	fresh := newKey(t, jose.RS256)
 	p.c.JWKS = keySet(t, "", map[string]crypto.Signer{"k2": fresh})

@@ -11,8 +11,8 @@ import (
 	pages "github.com/selvage/selvage/internal/page"
 )
 
-// preferring returns a browser that sends this Accept-Language header.
-func (w *world) preferring(acceptLanguage string) *browser {
+// browserPreferring returns a browser that sends this Accept-Language header.
+func (w *world) browserPreferring(acceptLanguage string) *browser {
 	b := w.newBrowser()
 	b.http.Transport = languageSetter{RoundTripper: b.http.Transport, acceptLanguage: acceptLanguage}
 	return b
@@ -34,20 +34,20 @@ const (
 	inEnglish = `<html lang="en">`
 )
 
-// TestLanguage shows which language pages have. In order of preference, it is the language that the
-// app requests, the account's language, the language chosen in the browser, and the browser's
+// TestLanguage shows in which language pages appear. In order of preference, it is the language that
+// the app requests, the account's language, the language chosen in the browser, and the browser's
 // preferred language.
 func TestLanguage(t *testing.T) {
 	w := newWorld(t)
-	french := w.preferring("fr, nl;q=0.5")
+	french := w.browserPreferring("fr, nl;q=0.5")
 	wantText(t, "a browser that accepts no supported language", french.get("/device"), inEnglish)
 
 	c, _ := w.client(nil)
-	b := w.preferring("de-AT, en;q=0.5")
+	b := w.browserPreferring("de-AT, en;q=0.5")
 	wantText(t, "a browser that prefers German", b.get("/device"), inGerman)
 	wantText(t, "an error page", b.get("/login?id=over"), inGerman)
 	page := b.get("/account?project=" + w.project.ID)
-	wantText(t, "its login page", page, inGerman)
+	wantText(t, "the login page in a browser that prefers German", page, inGerman)
 	wantText(t, "a wrong password", b.logIn(page, email, "wrong"), "E-Mail oder Passwort ist falsch.")
 
 	b.post("/language", url.Values{"language": {"en"}, "back": {"/device"}})
@@ -106,7 +106,7 @@ func TestLanguageOfEmails(t *testing.T) {
 		fabric.ProjectChange{Registration: new(fabric.RegistrationOpen)})
 	must(t, err)
 	c, _ := w.client(nil)
-	b := w.preferring("de")
+	b := w.browserPreferring("de")
 	page := b.authorize(request(c))
 	b.form(page, "/forgot", "username", email)
 	b.form(page, "/register", "username", "new@example.com", "password", secret)
@@ -116,7 +116,7 @@ func TestLanguageOfEmails(t *testing.T) {
 	letters, err := w.rows.ListLetters(t.Context(), "", pages.Query{Size: 50})
 	must(t, err)
 	if n := len(letters.Items); n != 4 {
-		t.Errorf("%d letters, want 4", n)
+		t.Errorf("there are %d letters, want 4", n)
 	}
 	for _, letter := range letters.Items {
 		draft, err := w.idp.Letters.Write(t.Context(), letter)

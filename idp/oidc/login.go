@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// maxForm is the maximum size of forms on the pages.
+// maxForm is the maximum size in bytes of a form that is sent from a page.
 const maxForm = 16 << 10
 
 // signIn serves the pages where people log in.
@@ -170,7 +170,7 @@ func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest)
 	return nil
 }
 
-// resume returns the suspended request with this ID, and its client. If the request no longer
+// resume returns the suspended request with the given id, and its client. If the request no longer
 // exists, it returns errRequestGone. If another browser began the request, it returns errStale.
 func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOfRequest(r, id))
@@ -224,7 +224,7 @@ func (pg *pages) appName(r *http.Request, c idp.Client, req idp.AuthRequest) str
 }
 
 // formAction returns the form-action policy for a page whose form leads to redirectURI. The policy
-// is the scheme of the URI. Browsers also apply the policy to redirects, and the client may
+// contains only the scheme of the URI, because browsers also apply it to redirects, and the client may
 // redirect to another host.
 func formAction(redirectURI string) []string {
 	scheme, _, found := strings.Cut(redirectURI, ":")

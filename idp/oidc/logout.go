@@ -103,8 +103,8 @@ func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 // therefore counts only in the browser in which its login was made. There it stands for all logins
 // of the subscriber, because some may be newer than the token.
 //
-// The person must be asked first if the hint does not name one of these logins, but confirming would
-// end at least one of them.
+// The person must be asked first if the hint names no login of the browser, but the confirmed request
+// would end at least one.
 func (req logoutRequest) selectLogins(all []idp.Login) (ids []string, needsConfirmation bool) {
 	hinted := slices.IndexFunc(all, func(login idp.Login) bool {
 		return req.hint.SessionID != "" && login.ID == req.hint.SessionID
@@ -120,8 +120,8 @@ func (req logoutRequest) selectLogins(all []idp.Login) (ids []string, needsConfi
 	return ids, false
 }
 
-// endsConfirmed reports whether the request ends a login once it is confirmed. It then ends all
-// logins in the client's project, or all logins if the request names no client.
+// endsConfirmed reports whether the request ends a login after the person has confirmed the request. A
+// confirmed request ends all logins in the client's project, or all logins if it names no client.
 func (req logoutRequest) endsConfirmed(login idp.Login) bool {
 	return req.client.ID == "" || req.client.ProjectID == login.ProjectID
 }

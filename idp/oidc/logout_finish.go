@@ -22,7 +22,7 @@ func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutReque
 	}
 	to := req.target()
 
-	// A page leads to the provider, because the policy of the posted form forbids a redirect to it.
+	// Show a page with a link to the provider, because the policy of the posted form forbids a redirect.
 	if upstream := lo.upstreamLogout(r, ended, to); upstream != "" {
 		return lo.showLoggedOut(w, r, req, frames, upstream)
 	}
@@ -64,8 +64,8 @@ func (req logoutRequest) target() string {
 }
 
 // showLoggedOut shows that the person is signed out, and loads the front-channel logout URIs in
-// frames. A script then follows the link to the app. Without scripts, the browser follows it after
-// a few seconds.
+// frames. A script then follows the link to the app. Without scripts, the browser follows the
+// link after a few seconds.
 func (lo *logout) showLoggedOut(w http.ResponseWriter, r *http.Request, req logoutRequest,
 	frames []string, to string) error {
 	page := templates.LoggedOut{

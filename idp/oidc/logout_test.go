@@ -46,7 +46,8 @@ func TestLogout(t *testing.T) {
 	wantText(t, "a second logout", again, "You are signed out")
 }
 
-// TestLogoutEndsCopiedCookies shows that a cookie copied before a logout is invalid after it.
+// TestLogoutEndsCopiedCookies shows that a cookie that was copied before a logout is invalid after the
+// logout.
 func TestLogoutEndsCopiedCookies(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)

@@ -24,8 +24,8 @@ type linkPages struct {
 	asks   *once.Guard // the forms that request an email
 }
 
-// asksKept is how long a form that requests an email is remembered, so that a double click sends one
-// email. After that, the person may send the form again, for example because no email arrived.
+// asksKept is how long a form that requests an email is remembered, so that a double click sends only
+// one email. After that, the person may send the form again, for example because no email arrived.
 const asksKept = 30 * time.Second
 
 func newLinkPages(pg *pages, logins *browserLogins, sessions session.Store) *linkPages {
@@ -85,7 +85,7 @@ func (lp *linkPages) resetSent(w http.ResponseWriter, r *http.Request, req idp.A
 var errAskWaits = pageError(http.StatusConflict, "error.busy", "sent.waits")
 
 // askOnce calls ask to handle a form that requests an email. If the browser sends the form twice, for
-// example after a double click, it is handled once. sent shows that the email was sent.
+// example after a double click, it is handled only once. sent shows that the email was sent.
 func (lp *linkPages) askOnce(w http.ResponseWriter, r *http.Request, form url.Values,
 	sent func(http.ResponseWriter) error, ask web.Handler) error {
 	return lp.asks.Serve(w, r, once.Form{
@@ -112,8 +112,8 @@ func (lp *linkPages) askMail(r *http.Request, kind mail.Kind, c idp.Client, req 
 	return lp.Letters.AskIn(r.Context(), lp.words(r).Tag, kind, c.ProjectID, email, req.ID, web.Network(r))
 }
 
-// sentTo returns the email address in the form of r, for the page that says where an email was sent. It
-// returns "" if the address is too long.
+// sentTo returns the email address that the form of r contains, for the page that says where an email
+// was sent. It returns "" if the address is too long.
 func sentTo(r *http.Request) string { return strings.TrimSpace(typedEmail(r.PostForm.Get("username"))) }
 
 // typedEmail returns an email address as a person typed it, or "" if it is too long.

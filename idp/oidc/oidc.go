@@ -70,11 +70,11 @@ type Config struct {
 	// certificate, or "" if it equals AuthURL. Both are without the final slash.
 	AuthURL string
 	MTLSURL string
-	// Certificates means that requests may contain a certificate of the client.
+	// Certificates reports whether requests may contain a certificate of the client.
 	Certificates bool
 }
 
-// An API serves the protocol. Each part serves a group of endpoints.
+// An API serves the protocol. Each field serves a group of endpoints.
 type API struct {
 	pages        *pages
 	flow         *flow
@@ -220,9 +220,9 @@ func (a *API) Handler() http.Handler { return web.Mount(a.mount) }
 // Routes returns the patterns that Handler serves.
 func (a *API) Routes() []string { return web.Routes(a.mount) }
 
-// mount registers all patterns. The functions in it differ in who may send the requests: page takes
-// forms from any site, own and click only from pages of this server, and anyOrigin serves scripts of
-// any site. click is for forms that a double click must not send twice.
+// mount registers all patterns. The functions in it differ in who may send the requests. page accepts
+// forms from any site. own and click accept them only from pages of this server. anyOrigin serves scripts
+// of any site. click is for forms that a double click must not send twice.
 func (a *API) mount(mux web.Mux) {
 	pg, s, d := a.pages, a.server, a.discovery
 	library := op.RegisterServer(s, op.Endpoints{

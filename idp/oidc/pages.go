@@ -65,8 +65,8 @@ func badRequest(text string) error {
 	return pageError(http.StatusBadRequest, "error.unreadable", text)
 }
 
-// notProven returns the error for any unknown client or redirect URI. Its page does not redirect.
-// Only the log, and developers on this machine, see the cause.
+// notProven returns the error for any unknown client or redirect URI. Its page does not redirect to
+// the app. Only the log and developers on this machine see the cause.
 func notProven(cause string) error {
 	return &shown{
 		status: http.StatusBadRequest,
@@ -78,7 +78,8 @@ func notProven(cause string) error {
 // noClient is the cause in errors about an unknown client_id.
 const noClient = "no client has this client_id; `selvage client list` lists all clients"
 
-// listKnown lists the registered URIs of a client. Error messages append it to the client's id.
+// listKnown returns the list of a client's registered URIs, which error messages append to the
+// client's id.
 func listKnown(uris []string) string {
 	if len(uris) == 0 {
 		return ": it has none"
@@ -99,7 +100,7 @@ func (pg *pages) sameOrigin(next http.Handler) http.Handler {
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { pg.writePage(w, r, errCrossSite) }))
 }
 
-// recentFor is the time after a login in which subscribers may change how they sign in.
+// recentFor is how long after a login subscribers may change how they sign in.
 const recentFor = 10 * time.Minute
 
 // isRecent reports whether the subscriber has recently proved their identity for this login.

@@ -43,7 +43,7 @@ func newKey(t testing.TB, alg jose.SignatureAlgorithm) (key crypto.Signer) {
 	return key
 }
 
-// keySet returns a JWKS with the given keys, by kid. alg may be "".
+// keySet returns a JWKS with keys, which maps the kid of each key to the key. alg may be "".
 func keySet(t testing.TB, alg string, keys map[string]crypto.Signer) json.RawMessage {
 	t.Helper()
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
@@ -113,7 +113,7 @@ func (p party) sign(t testing.TB, claims map[string]any, head ...any) string {
 	return token
 }
 
-// assertion returns a valid assertion, with changes.
+// assertion returns an assertion that is valid except for the changes in pairs; see claims.
 func (p party) assertion(t *testing.T, pairs ...any) string { return p.sign(t, p.claims(pairs...)) }
 
 // ask requests a token, and authenticates with an assertion.

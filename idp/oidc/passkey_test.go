@@ -128,7 +128,7 @@ func TestPasskeysAreCounted(t *testing.T) {
 }
 
 // TestSecondPasskeysAreCounted shows that refused passkeys also count if they are presented as
-// second factors. A right passkey does not count.
+// second factors. An accepted passkey does not count.
 func TestSecondPasskeysAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Hour}})
@@ -142,7 +142,7 @@ func TestSecondPasskeysAreCounted(t *testing.T) {
 	for range 3 {
 		b := w.newBrowser()
 		page := logIn(b)
-		wantCode(t, "a right passkey", prove(b, page, string(device.Get(page.options(t)))))
+		wantCode(t, "an accepted passkey", prove(b, page, string(device.Get(page.options(t)))))
 	}
 	b := w.newBrowser()
 	page := logIn(b)
@@ -155,7 +155,7 @@ func TestSecondPasskeysAreCounted(t *testing.T) {
 		wantText(t, "one attempt too many", got, "Too many attempts. Wait until")
 	}
 
-	// The audit trail contains, once, that the limit was reached.
+	// The audit trail records only once that the limit was reached.
 	refused := audit.Filter{Action: "login", Outcome: audit.Refused}
 	events, err := w.rows.ListAudit(t.Context(), refused, pages.Query{Size: pages.MaxSize})
 	must(t, err)
@@ -170,8 +170,8 @@ func TestSecondPasskeysAreCounted(t *testing.T) {
 	}
 }
 
-// TestSecondPasskeyOnKnownDevice shows that strangers in the same network do not lock a person out
-// who presents a passkey as second factor on a known device. The device has its own limit.
+// TestSecondPasskeyOnKnownDevice shows that strangers in the same network cannot lock out a person who
+// presents a passkey as the second factor on a known device. The device has its own limit.
 func TestSecondPasskeyOnKnownDevice(t *testing.T) {
 	w, c, home := newKnownDevice(t)
 	device := w.passkey(w.ada.ID)

@@ -21,8 +21,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// guesses enters wrong passwords for an account. It expects the server to check the first allowed
-// passwords, and to refuse the next one without a check. It returns this last response.
+// guesses enters wrong passwords for an account. allowed is how many of them the server must check.
+// It must refuse the next one without a check. guesses returns this last response.
 func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	b.w.t.Helper()
 	page := b.authorize(request(c))
@@ -177,7 +177,7 @@ func TestPasswordAsEmail(t *testing.T) {
 		t.Error("the event of an unknown account has no target, want one")
 	}
 	if second.Target != first.Target {
-		t.Errorf("the second attempt has the target %v, want %v, as the first", second.Target, first.Target)
+		t.Errorf("the second attempt has the target %v, want that of the first, %v", second.Target, first.Target)
 	}
 
 	if known.Target.ID != w.ada.ID {
@@ -226,7 +226,8 @@ func TestSprayingFromRange(t *testing.T) {
 	}
 }
 
-// slowSubscribers finds a subscriber, calls its function meanwhile, and only then returns it.
+// slowSubscribers calls meanwhile after it has found a subscriber, and only then returns the
+// subscriber.
 type slowSubscribers struct {
 	*store.Store
 	meanwhile func()

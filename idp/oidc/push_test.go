@@ -102,12 +102,12 @@ func TestPushedOnce(t *testing.T) {
 	uri = w.pushed(c)
 	node := w.second().Requests
 	if _, _, err := node.Resolve(t.Context(), c, reference(c, uri)); err != nil {
-		t.Errorf("another node resolves the request of the client: %v", err)
+		t.Errorf("Resolve by another node: %v", err)
 	}
 	other, _ := w.client(nil)
 	_, _, err := node.Resolve(t.Context(), other, reference(other, uri))
 	if p := problem.First(err); p == nil || p.Code != "invalid_request_uri" {
-		t.Errorf("another node resolves the request of another client: %v, want invalid_request_uri", err)
+		t.Errorf("Resolve for another client: %v, want invalid_request_uri", err)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestPushErrors(t *testing.T) {
 		got := w.newBrowser().post("/oauth/par", tt.params)
 		wantError(t, name, got, tt.wantError)
 		if got.status < 400 || got.status > 499 {
-			t.Errorf("%s: status %d, want an error of the client", name, got.status)
+			t.Errorf("%s: status %d, want one from 400 to 499", name, got.status)
 		}
 	}
 

@@ -20,7 +20,7 @@ type registrationPages struct {
 	links  *linkPages
 }
 
-// These are the errors if people cannot create accounts, or already have one.
+// These are the errors for people who cannot create an account, or already have one.
 var (
 	errNoRegistration = pageError(http.StatusNotFound, "error.registration", "error.registration-text")
 	errHasAccount     = pageError(http.StatusConflict, "error.registered", "error.registered-text")

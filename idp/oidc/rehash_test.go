@@ -56,10 +56,11 @@ func TestRehash(t *testing.T) {
 		after, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, sub.ID)
 		must(t, err)
 		if !strings.HasPrefix(after.PasswordHash, "$argon2id$") {
-			t.Errorf("after logins, %s is %s, want a hash with Argon2id", hash, after.PasswordHash)
+			t.Errorf("after logins, the hash %s is replaced by %s, want an Argon2id hash", hash, after.PasswordHash)
 		}
 		if w.idp.Passwords.Stale(after.PasswordHash) {
-			t.Errorf("after logins, %s is %s, want the parameters of new hashes", hash, after.PasswordHash)
+			t.Errorf("after logins, the hash %s is replaced by %s, want the parameters of new hashes",
+				hash, after.PasswordHash)
 		}
 		must(t, logIn(w.idp, address, "fathom lantern"))
 	}

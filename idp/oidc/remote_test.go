@@ -27,7 +27,7 @@ type publisher struct {
 	body   []byte
 }
 
-// newPublisher starts a publisher. A response with status 302 redirects.
+// newPublisher starts a publisher. With status 302, it redirects to a path without a key set.
 func newPublisher(t *testing.T) *publisher {
 	p := &publisher{status: http.StatusOK}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +45,7 @@ func newPublisher(t *testing.T) *publisher {
 	return p
 }
 
-// publish sets the next responses.
+// publish sets the status and body of all further responses.
 func (p *publisher) publish(status int, body []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,14 +68,14 @@ func (p party) set(t *testing.T) json.RawMessage {
 	return keySet(t, "", map[string]crypto.Signer{p.kid: p.key})
 }
 
-// A standing is a provider whose clock moves only when the test moves it.
-type standing struct {
+// A frozenProvider is a provider whose clock moves only when the test moves it.
+type frozenProvider struct {
 	*idp.Provider
 	at time.Time
 }
 
-func (w *world) newStanding() *standing {
-	s := &standing{at: w.now()}
+func (w *world) newFrozenProvider() *frozenProvider {
+	s := &frozenProvider{at: w.now()}
 	config := w.idp.Config
 	config.Now = func() time.Time { return s.at }
 	s.Provider = idp.New(config)
@@ -83,7 +83,7 @@ func (w *world) newStanding() *standing {
 }
 
 // verify presents a valid assertion from p.
-func (s *standing) verify(t *testing.T, p party) error {
+func (s *frozenProvider) verify(t *testing.T, p party) error {
 	t.Helper()
 	signed := p.assertion(t, "iat", s.at.Unix(), "exp", s.at.Add(time.Minute).Unix())
 	return verify(t, s.Provider, idp.Assertion{JWT: signed, Audiences: []string{p.w.url + "/"}})
@@ -93,7 +93,7 @@ func (s *standing) verify(t *testing.T, p party) error {
 // removed keys stop working, and how long an unreachable host is tolerated.
 func TestRemoteKeys(t *testing.T) {
 	w, host := newWorld(t), newPublisher(t)
-	p, node := w.remoteParty(t, host.url), w.newStanding()
+	p, node := w.remoteParty(t, host.url), w.newFrozenProvider()
 	host.publish(http.StatusOK, p.set(t))
 	wantReads := func(name string, want int64) {
 		t.Helper()
@@ -104,7 +104,7 @@ func TestRemoteKeys(t *testing.T) {
 	wantAccepted := func(name string, reads int64) {
 		t.Helper()
 		if err := node.verify(t, p); err != nil {
-			t.Errorf("%s: %v, want it accepted", name, err)
+			t.Errorf("%s: %v, want no error", name, err)
 		}
 		wantReads(name, reads)
 	}
@@ -117,7 +117,7 @@ func TestRemoteKeys(t *testing.T) {
 	}
 
 	wantAccepted("the first key", 1)
-	wantAccepted("the next key", 1)
+	wantAccepted("the first key again", 1)
 
 	old := p
 	p.kid, p.key = "k2", newKey(t, jose.ES256)
@@ -131,7 +131,7 @@ func TestRemoteKeys(t *testing.T) {
 
 	host.publish(http.StatusOK, keySet(t, "", map[string]crypto.Signer{}))
 	node.at = node.at.Add(4 * time.Minute)
-	wantAccepted("a key removed a short while ago", 2)
+	wantAccepted("a recently removed key", 2)
 	node.at = node.at.Add(2 * time.Minute)
 	wantRefused("a removed key", 3)
 
@@ -149,7 +149,7 @@ func TestRemoteKeys(t *testing.T) {
 // TestUnknownKids shows that invented kids do not cause a flood of requests to the client's host.
 func TestUnknownKids(t *testing.T) {
 	w, host := newWorld(t), newPublisher(t)
-	p, node := w.remoteParty(t, host.url), w.newStanding()
+	p, node := w.remoteParty(t, host.url), w.newFrozenProvider()
 	host.publish(http.StatusOK, p.set(t))
 	must(t, node.verify(t, p))
 
@@ -186,7 +186,7 @@ func TestBadKeySets(t *testing.T) {
 		wantText string
 	}{
 		"too large":     {http.StatusOK, huge, "larger than 65536 bytes"},
-		"no JSON":       {http.StatusOK, []byte("<html>"), "it is not a JWKS"},
+		"not JSON":      {http.StatusOK, []byte("<html>"), "it is not a JWKS"},
 		"a redirect":    {http.StatusFound, nil, "the server returned status 302"},
 		"missing":       {http.StatusNotFound, nil, "the server returned status 404"},
 		"a private key": {http.StatusOK, private, "private"},

@@ -86,8 +86,8 @@ func TestRequestObject(t *testing.T) {
 	wantError(t, "a pushed object with a list", list, "invalid_request")
 }
 
-// TestRequestObjectErrors shows that invalid request objects are refused.
-// The error is sent where the client expects it.
+// TestRequestObjectErrors shows that invalid request objects are refused. The error is sent to the
+// redirect URI outside the object, if there is a registered one.
 func TestRequestObjectErrors(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, func(n *idp.Client) { n.RequestObjectAlg = "ES256" })
@@ -96,17 +96,17 @@ func TestRequestObjectErrors(t *testing.T) {
 	good, now := p.sign(t, p.object()), w.now()
 	const invalid = "invalid_request_object"
 	for name, tt := range map[string]struct{ object, wantError string }{
-		"unsigned":                      {none(t, p.object()), invalid},
+		"unsigned":                      {unsigned(t, p.object()), invalid},
 		"altered":                       {good[:len(good)-4] + "AAAA", invalid},
-		"of another client's key":       {other.sign(t, p.object()), invalid},
+		"signed by another client":      {other.sign(t, p.object()), invalid},
 		"a different alg":               {p.sign(t, p.object(), "alg", "RS256"), invalid},
 		"a different typ":               {p.sign(t, p.object(), "typ", "at+jwt"), invalid},
 		"an embedded key":               {other.sign(t, p.object(), "jwk", "x"), invalid},
 		"expired":                       {p.sign(t, p.object("exp", now.Add(-time.Second).Unix())), invalid},
 		"from tomorrow":                 {p.sign(t, p.object("nbf", now.Add(24*time.Hour).Unix())), invalid},
 		"for another server":            {p.sign(t, p.object("aud", "https://evil.example/")), invalid},
-		"by another client":             {p.sign(t, p.object("iss", other.c.ID)), invalid},
-		"of another client_id":          {p.sign(t, p.object("client_id", other.c.ID)), invalid},
+		"with another issuer":           {p.sign(t, p.object("iss", other.c.ID)), invalid},
+		"with another client_id":        {p.sign(t, p.object("client_id", other.c.ID)), invalid},
 		"with a request":                {p.sign(t, p.object("request", good)), invalid},
 		"with a request_uri":            {p.sign(t, p.object("request_uri", "urn:x")), invalid},
 		"with the client as sub":        {p.sign(t, p.object("sub", p.c.ID)), invalid},
@@ -136,8 +136,8 @@ func TestRequestObjectErrors(t *testing.T) {
 	}
 }
 
-// none returns claims as an unsigned JWT.
-func none(t *testing.T, claims map[string]any) string {
+// unsigned returns claims as an unsigned JWT.
+func unsigned(t *testing.T, claims map[string]any) string {
 	t.Helper()
 	raw, err := json.Marshal(claims)
 	must(t, err)

@@ -97,7 +97,7 @@ func TestResourceOfGrant(t *testing.T) {
 
 	b := w.newBrowser()
 	b.code(c)
-	// grant returns a code for resources, and redeem requests a token for others with it.
+	// grant returns a code for resources. redeem requests a token for resources with a code.
 	grant := func(resources ...string) string {
 		v := request(c, "scope", "openid offline_access")
 		v["resource"] = resources

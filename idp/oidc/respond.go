@@ -72,7 +72,7 @@ func (f *flow) issue(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.L
 }
 
 // respond sends an authorization response to the request's redirect URI, which is registered. The
-// response has the request's mode, and contains state and iss (RFC 9207). If the request was
+// response is sent in the request's mode, and contains state and iss (RFC 9207). If the request was
 // pushed, respond ends it.
 func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
 	if err := f.Requests.EndPushed(r.Context(), req); err != nil {

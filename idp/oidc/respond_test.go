@@ -181,7 +181,7 @@ func TestFormPostLimits(t *testing.T) {
 		got := b.authorize(request(native, "response_mode", "form_post"))
 		wantParam(t, "form_post to "+uri, got, "error", "invalid_request")
 		if got.location == nil || !strings.HasSuffix(got.location.Scheme, ".app") {
-			t.Errorf("form_post to %s: status %d to %v, want a redirect", uri, got.status, got.location)
+			t.Errorf("form_post to %s: status %d, sent to %v, want a redirect", uri, got.status, got.location)
 		}
 	}
 }
@@ -225,10 +225,10 @@ func TestPageHeaders(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	for name, got := range map[string]reply{
-		"the login page":                 w.newBrowser().authorize(request(c)),
-		"the page of an unknown request": w.newBrowser().get("/login?id=x"),
-		"the logout page":                w.newBrowser().get("/logout"),
-		"the page of a missing client":   w.newBrowser().get("/login/oauth/authorize"),
+		"the login page":                  w.newBrowser().authorize(request(c)),
+		"the page for an unknown request": w.newBrowser().get("/login?id=x"),
+		"the logout page":                 w.newBrowser().get("/logout"),
+		"the page for a missing client":   w.newBrowser().get("/login/oauth/authorize"),
 	} {
 		wantFramers(t, name, got, "'none'")
 		wantHeader(t, name, got, "Cache-Control", "no-store")

@@ -17,12 +17,12 @@ import (
 // again.
 
 // restartCookie stores the browser's latest requests, one for each tab in which a person signs in. Each
-// consists of an id, a start time and a URL. The newest comes first.
+// request consists of an id, a start time and a URL. The newest request comes first.
 const restartCookie = "selvage-again"
 
 const (
 	betweenStarts = "~"
-	maxStarts     = 3000             // maximum length of the cookie; the oldest requests are dropped
+	maxStarts     = 3000             // maximum length of the cookie; older requests are dropped
 	maxStart      = 1500             // longer URLs are not stored
 	restartWithin = 24 * time.Hour   // after this, the app has also forgotten its request
 	restartAfter  = 10 * time.Second // if the request is gone sooner, restarting would not help

@@ -21,7 +21,7 @@ func TestBeginAgain(t *testing.T) {
 
 	id := hiddenID.FindStringSubmatch(page.body)[1]
 	w.empty()
-	// A redirect could loop here.
+	// If a request expires immediately, starting over could lead to a loop.
 	immediate := b.logIn(page, "grace@example.com", "typed")
 	wantStatus(t, "a request that expires immediately", immediate, http.StatusBadRequest)
 
@@ -38,7 +38,7 @@ func TestBeginAgain(t *testing.T) {
 	wantNoText(t, "the login that starts again", again, "typed")
 	b.wantNoFlow("after the login has started again")
 
-	// The new request is answered once.
+	// The new request is answered only once.
 	done := b.logIn(again, email, secret)
 	wantCode(t, "the login that started again", done)
 	wantParam(t, "the login that started again", done, "state", "s")

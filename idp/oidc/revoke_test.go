@@ -58,7 +58,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 			}
 		}
 
-		// Other clients cannot revoke the token, and the response does not reveal that.
+		// Other clients cannot revoke the tokens, but get the same response as for unknown tokens.
 		revoke(stranger, access)
 		revoke(stranger, refresh)
 		revoke(owner, "garbage")

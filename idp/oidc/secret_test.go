@@ -26,8 +26,8 @@ func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time
 	return s.ClientStore.TouchOldSecret(ctx, id, hash, now)
 }
 
-// TestOldSecretNotedOnce shows that concurrent uses of an old secret are recorded once. A server
-// waits for this record before it stops.
+// TestOldSecretNotedOnce shows that while a use of an old secret is being recorded, further uses are
+// not recorded. Settle waits until the use is recorded.
 func TestOldSecretNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	c, clientSecret := w.client(func(c *idp.Client) { c.Type = idp.Web })
@@ -55,7 +55,7 @@ func TestOldSecretNotedOnce(t *testing.T) {
 	c, err = w.rows.FindClient(t.Context(), c.ID)
 	must(t, err)
 	if c.Old.Used.IsZero() {
-		t.Error("the client has no time at which its old secret was used, want one")
+		t.Error("the use of the client's old secret has no time, want one")
 	}
 }
 
@@ -97,8 +97,8 @@ func (s secretService) rotate(overlap time.Duration) string {
 	return secret
 }
 
-// TestRotateSecret shows that a new secret is kept when settings are written that were read before
-// the rotation. The old secret is valid until the overlap ends or an operator ends it.
+// TestRotateSecret shows that settings that were read before a rotation can be written after it, and
+// do not undo it. The old secret is valid until the overlap ends or an operator ends it.
 func TestRotateSecret(t *testing.T) {
 	c, first := newSecretService(t)
 

@@ -128,7 +128,7 @@ func (s *server) audiences() []string {
 }
 
 // Revocation implements RFC 7009. Invalid tokens and tokens of other clients get the same response
-// as valid ones. If a revocation cannot be written, Revocation returns an error.
+// as valid tokens. If a revocation cannot be written, Revocation returns an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
 	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)
 	if err == nil {

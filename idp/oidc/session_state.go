@@ -48,8 +48,8 @@ func (pg *pages) browserState(b *web.Browser) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// writeBrowserState returns the state of a browser, and sets the cookie with it unless the browser
-// already has it.
+// writeBrowserState returns the state of a browser. It sets the cookie with this state, unless the
+// browser already has the cookie.
 func (pg *pages) writeBrowserState(w http.ResponseWriter, r *http.Request, b *web.Browser) (state string) {
 	state = pg.browserState(b)
 	if pg.cookies.BrowserState(r) != state {

@@ -24,8 +24,8 @@ func (b *browser) browserState() string {
 	return ""
 }
 
-// isUnchanged reports whether state matches the browser state, in the same way as the page in the
-// frame (OpenID Connect Session Management 1.0, section 3.2).
+// isUnchanged reports whether a session state matches the browser state. It compares them in the same way
+// as the page in the frame (OpenID Connect Session Management 1.0, section 3.2).
 func isUnchanged(client, origin, browser, state string) bool {
 	digest, salt, _ := strings.Cut(state, ".")
 	sum := sha256.Sum256([]byte(client + " " + origin + " " + browser + " " + salt))
@@ -45,12 +45,12 @@ func TestSessionState(t *testing.T) {
 		t.Fatalf("session_state = %q for the browser state %q, want one that matches", state, b.browserState())
 	}
 	if isUnchanged(c.ID, "https://other.example", b.browserState(), state) {
-		t.Error("the session_state holds for another origin")
+		t.Error("the session_state is valid for another origin")
 	}
 
 	again := b.authorize(request(c, "prompt", "none")).param("session_state")
 	if again == state {
-		t.Errorf("a second session_state is %q too, want another salt", again)
+		t.Errorf("a second session_state is also %q, want another salt", again)
 	}
 	if !isUnchanged(c.ID, origin, b.browserState(), again) {
 		t.Errorf("the second session_state %q does not match the browser state %q", again, b.browserState())
@@ -106,8 +106,8 @@ func TestNoSessionState(t *testing.T) {
 	}
 }
 
-// TestCheckSession shows that any site may have the page that compares session states in a frame,
-// but not the logout page.
+// TestCheckSession shows that any site may load the page that compares session states in a frame, and that
+// no site may load the logout page in a frame.
 func TestCheckSession(t *testing.T) {
 	b := newWorld(t).newBrowser()
 	doc := b.get("/.well-known/openid-configuration").json(t)

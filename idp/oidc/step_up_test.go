@@ -26,7 +26,7 @@ func TestStepUp(t *testing.T) {
 		before := b.cookie()
 		key := w.app()
 
-		// prompt=none cannot answer this request. Other requests need only one factor.
+		// With prompt=none, the request fails. Requests that need only one factor still succeed.
 		silent := b.authorize(request(c, asked.param, asked.value, "prompt", "none"))
 		wantParam(t, "prompt=none before the second factor", silent, "error", "login_required")
 		wantCode(t, "a request that needs only one factor", b.authorize(request(c, "acr_values", "1")))

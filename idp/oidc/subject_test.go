@@ -56,7 +56,7 @@ func TestPairwise(t *testing.T) {
 			t.Errorf("the %s of another client in the sector is %q, want %q", name, ids[sister.ID], ids[app.ID])
 		}
 		if ids[other.ID] == ids[app.ID] {
-			t.Errorf("the %s in another sector is %q too, want a different one", name, ids[app.ID])
+			t.Errorf("the %s in another sector is also %q, want a different one", name, ids[app.ID])
 		}
 	}
 	if sids[app.ID] == login {
@@ -104,7 +104,7 @@ func wantPairwise(t *testing.T, w *world, c idp.Client, tokens map[string]any, s
 		t.Errorf("the opened access token belongs to %q, want %q", opened.SubscriberID, w.ada.ID)
 	}
 	if login := w.idp.Subjects.SessionOf(c, sid); login != opened.SessionID {
-		t.Errorf("the sid belongs to the login %q, want %q as the access token", login, opened.SessionID)
+		t.Errorf("the sid belongs to the login %q, want %q, as for the access token", login, opened.SessionID)
 	}
 	return opened
 }

@@ -21,9 +21,9 @@ import (
 
 // An authority signs certificates.
 type authority struct {
-	t    *testing.T
-	leaf *x509.Certificate
-	key  crypto.Signer
+	t           *testing.T
+	certificate *x509.Certificate
+	key         crypto.Signer
 }
 
 // newAuthority returns an authority with a self-signed certificate.
@@ -34,7 +34,7 @@ func newAuthority(t *testing.T) authority {
 		c.IsCA, c.BasicConstraintsValid = true, true
 		c.KeyUsage, c.ExtKeyUsage = x509.KeyUsageCertSign, nil
 	}, a.key)
-	a.leaf = root.Leaf
+	a.certificate = root.Leaf
 	return a
 }
 
@@ -53,7 +53,7 @@ func (a authority) sign(change func(*x509.Certificate), key crypto.Signer) tls.C
 		change(draft)
 	}
 
-	issuer, signer := a.leaf, a.key
+	issuer, signer := a.certificate, a.key
 	if issuer == nil {
 		issuer, signer = draft, key
 	}
@@ -90,7 +90,7 @@ func certified(t *testing.T, certificates ...tls.Certificate) json.RawMessage {
 	return raw
 }
 
-// A tlsClient sends requests with a certificate, or without one.
+// A tlsClient sends requests with or without a certificate.
 type tlsClient struct {
 	w    *world
 	url  string

@@ -20,10 +20,10 @@ import (
 // A granter creates the tokens for one grant type. The caller has authenticated the client.
 type granter func(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error)
 
-// proven is what a client has proved in a request.
+// proven holds what a client has proved in a request.
 type proven struct {
-	binding string // the key or certificate to which the client's tokens are bound; "" means none
-	uses    *idp.Uses
+	binding string    // the key or certificate to which the client's tokens are bound; "" means none
+	uses    *idp.Uses // the uses of the proofs
 }
 
 // granters returns the granters of the supported grant types. The library rejects all others
@@ -41,8 +41,8 @@ func (s *server) granters() map[string]granter {
 var errGrantType = problem.New(problem.Invalid, "unsupported_grant_type", "the grant type is missing or unsupported")
 
 // token serves POST /oauth/token (RFC 6749, section 3.2). It is the busiest endpoint, so it handles
-// all supported grants itself. In zitadel/oidc, the handling of a grant takes as much time as a
-// signature.
+// all supported grants itself. In zitadel/oidc, handling a grant takes as much time as signing a
+// token.
 func (s *server) token(library http.Handler) clientHandler {
 	granters := s.granters()
 	return func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
@@ -53,7 +53,7 @@ func (s *server) token(library http.Handler) clientHandler {
 			return
 		}
 
-		set, err := s.granted(r, cc, grant)
+		set, err := s.runGrant(r, cc, grant)
 		if err != nil {
 			op.WriteError(w, r, s.status(r.Context(), err), nil)
 			return
@@ -64,8 +64,8 @@ func (s *server) token(library http.Handler) clientHandler {
 	}
 }
 
-// granted authenticates the client and runs the requested grant.
-func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant granter) (idp.TokenSet, error) {
+// runGrant authenticates the client and runs the requested grant.
+func (s *server) runGrant(r *http.Request, cc *op.ClientCredentials, grant granter) (idp.TokenSet, error) {
 	if cc.ClientID == "" && cc.ClientAssertion == "" {
 		return idp.TokenSet{}, &problem.Error{
 			Kind:    problem.Invalid,
@@ -121,7 +121,7 @@ func (s *server) grantTo(r *http.Request, c idp.Client, uses *idp.Uses, grant gr
 
 // provenKey returns the thumbprint of the key whose possession r proves. It returns "" if r has no
 // DPoP proof (RFC 9449, section 5). It adds the use of the proof to uses, not to the session store.
-// This applies to all proofs for the token and PAR endpoints, whatever the grant and the client.
+// The token and PAR endpoints treat all proofs in this way, for every grant and client.
 func (s *server) provenKey(r *http.Request, uses *idp.Uses) (string, error) {
 	proofs := dpop.Proofs(r)
 	if len(proofs) == 0 {

@@ -24,8 +24,8 @@ const (
 	maxTokenFields = 40
 )
 
-// A clientHandler serves a request that strict has accepted. It must authenticate the client with
-// cc.
+// A clientHandler serves a request that [server.strict] has accepted. It must authenticate the client
+// with cc.
 type clientHandler func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials)
 
 // errLibrary is logged for requests that the library rejects before it calls server.
@@ -75,7 +75,7 @@ func (s *server) strict(next clientHandler) http.Handler {
 		}
 		if err != nil {
 			// The request was not counted, perhaps because the client has stopped sending. The client
-			// can still receive the response, which must not tell whether its secret is right.
+			// can still receive the response, which must not reveal whether the secret is right.
 			op.WriteError(w, r, s.status(r.Context(), err), nil)
 			return
 		}
@@ -95,8 +95,8 @@ func (s *server) countRequest(r *http.Request, id string) error {
 	return s.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
-// keepKnown removes unknown parameters. The library ignores the case of names, so a different
-// spelling could otherwise bypass the checks of a parameter.
+// keepKnown removes unknown parameters. The library ignores the case of names, so a parameter in a
+// different spelling could otherwise bypass the checks.
 func keepKnown(form url.Values) {
 	for name := range form {
 		if !slices.Contains(knownParams, name) {

@@ -99,7 +99,6 @@ func TestRedeemRefuses(t *testing.T) {
 		n.Type, n.PKCEOptional, n.AuthMethod = idp.Web, true, idp.AuthPost
 	})
 
-	// The refused redemptions do not use up the code.
 	code := w.newBrowser().code(c)
 	for _, tt := range []struct{ name, param, value string }{
 		{"another client", "client_id", other.ID},
@@ -191,7 +190,7 @@ func (w *world) post(path string, form url.Values, headers ...string) reply {
 	return w.newBrowser().do(req)
 }
 
-// TestTokenRequestShape shows which token requests are rejected because of their format alone.
+// TestTokenRequestShape shows which requests with a token are rejected because of their form.
 func TestTokenRequestShape(t *testing.T) {
 	w := newWorld(t)
 	spa, _ := w.client(nil)

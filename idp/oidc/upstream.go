@@ -72,7 +72,7 @@ func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 
 // finishUpstream serves GET /login/upstream/callback/{issuer...}, to which providers redirect:
 //
-//  1. The state names the attempt, and so the authorization request. The state is valid once, and
+//  1. The state names the attempt, and so the authorization request. The state is valid only once, and
 //     only in the browser that began the request. The path must be the callback of the attempt's
 //     provider.
 //  2. The provider's response is verified.
@@ -190,7 +190,10 @@ type linkStep struct {
 	client   idp.Client
 	login    idp.Login
 	upstream idp.Upstream
-	over     bool // the login has ended, so the person must sign in again; login and upstream are not set
+
+	// over is set if the login has ended, so that the person must sign in again. login and upstream are
+	// not set then.
+	over bool
 }
 
 // linkStepOf returns the link step of the request with this id.

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// TestUpstreamSettings shows which settings an upstream provider may not have. It also shows that
-// its secret is sealed.
+// TestUpstreamSettings shows which settings an upstream provider may not have, and that the stored secret
+// of a provider is sealed.
 func TestUpstreamSettings(t *testing.T) {
 	f := federate(t, nil)
 	ctx := context.Background()
@@ -49,12 +49,12 @@ func TestUpstreamSettings(t *testing.T) {
 	left, err := f.idp.Upstreams.List(ctx, f.project.ID, page.Query{Size: 10})
 	must(t, err)
 	if len(left.Items) != 0 {
-		t.Errorf("after deleting the provider, the list is %v, want it empty", left.Items)
+		t.Errorf("after deleting the provider, the list is %v, want an empty list", left.Items)
 	}
 }
 
 // TestUpstreamSecretStays shows that a stored secret is never sent to a new issuer. A change of the
-// issuer must include the secret again, or it removes the secret.
+// issuer must either include the secret again or remove it.
 func TestUpstreamSecretStays(t *testing.T) {
 	f, other := federate(t, nil), newForger(t)
 	ctx := context.Background()

@@ -49,7 +49,8 @@ func TestUpstreamSilent(t *testing.T) {
 	}
 }
 
-// signedIn returns a change of a provider's claims that dates the sign-in to the provider.
+// signedIn returns a function that sets the time in a provider's claims at which the person signed in
+// to the provider.
 func signedIn(ago time.Duration) func(map[string]any) {
 	return func(claims map[string]any) { claims["auth_time"] = time.Now().Add(-ago).Unix() }
 }

@@ -68,7 +68,7 @@ func (f federation) openRegistration() {
 	must(f.t, err)
 }
 
-// press presses the button of the provider on a login page, and returns the redirect to it.
+// press presses the button of the provider on a login page, and returns the redirect to the provider.
 func (f federation) press(b *browser, page reply) reply {
 	f.t.Helper()
 	id := hiddenID.FindStringSubmatch(page.body)
@@ -118,7 +118,7 @@ func (f federation) begin(b *browser, params ...string) url.Values {
 	return sent.Query()
 }
 
-// TestUpstreamSignUp shows that a person without an account gets one. The person signs in to the
+// TestUpstreamSignUp shows that a person without an account gets an account. The person signs in to the
 // same account the next time, even with a different email address.
 func TestUpstreamSignUp(t *testing.T) {
 	f := federate(t, func(in *idp.UpstreamInput) { in.SignUp = new(true) })
@@ -233,7 +233,7 @@ func TestUpstreamLink(t *testing.T) {
 	}
 
 	if got := f.subject(logIn(f.newBrowser(), eve.Email)); got != eve.ID {
-		t.Errorf("signing in to another account: %q, want %q", got, eve.ID)
+		t.Errorf("after signing in to another account, the subscriber is %q, want %q", got, eve.ID)
 	}
 	for _, answer := range []string{"no", "yes"} { // after no, the account is still not linked
 		b := f.newBrowser()
@@ -242,11 +242,11 @@ func TestUpstreamLink(t *testing.T) {
 		form := page.hiddenFields()
 		form.Set("answer", answer)
 		if got := f.subject(b.post("/login/link", form)); got != f.ada.ID {
-			t.Errorf("answering %s: %q, want %q", answer, got, f.ada.ID)
+			t.Errorf("after the answer %s, the subscriber is %q, want %q", answer, got, f.ada.ID)
 		}
 	}
 	if got := f.subject(f.signIn(f.newBrowser(), f.up.ada.Email)); got != f.ada.ID {
-		t.Errorf("with the link: %q, want %q", got, f.ada.ID)
+		t.Errorf("with the link, the subscriber is %q, want %q", got, f.ada.ID)
 	}
 }
 
@@ -305,7 +305,7 @@ func TestUpstreamEmail(t *testing.T) {
 	wantText(t, "with another claim for email_verified", got, "did not confirm an email")
 }
 
-// TestUpstreamState shows that a response is accepted once, and only in the browser that began the
+// TestUpstreamState shows that a response is accepted only once, and only in the browser that began the
 // login.
 func TestUpstreamState(t *testing.T) {
 	f := federate(t, nil)
@@ -358,7 +358,7 @@ func TestUpstreamState(t *testing.T) {
 			t.Errorf("the code_challenge_method sent to the provider is %q, want S256", method)
 		}
 		if sent.Get("nonce") == "" {
-			t.Errorf("the request to the provider is %v, want a nonce in it", sent)
+			t.Errorf("the request to the provider is %v, want it to contain a nonce", sent)
 		}
 
 		response := url.Values{"state": {sent.Get("state")}, "iss": {f.up.url + "/"}}

@@ -24,7 +24,7 @@ type forger struct {
 	nonce  string
 	change func(claims map[string]any)
 
-	redeemed atomic.Int32 // number of codes sent to it
+	redeemed atomic.Int32 // number of codes sent to the provider
 }
 
 // newForger starts a provider. Its ID tokens are valid unless change, which must be set, alters them.
@@ -81,14 +81,14 @@ func (f federation) forge(fg *forger, change func(map[string]any), params ...str
 	return f.forgeIn(f.newBrowser(), fg, change, params...)
 }
 
-// forgeIn is like forge, in the browser b.
+// forgeIn is like forge, but in the browser b.
 func (f federation) forgeIn(b *browser, fg *forger, change func(map[string]any), params ...string) reply {
 	f.t.Helper()
 	fg.change = change
 	return f.answer(b, fg, f.begin(b, params...))
 }
 
-// answer sends the browser back with fg's response to the request sent.
+// answer sends the browser back with fg's response to the request with the parameters sent.
 func (f federation) answer(b *browser, fg *forger, sent url.Values) reply {
 	f.t.Helper()
 	fg.nonce = sent.Get("nonce")
@@ -215,7 +215,7 @@ func TestUpstreamToken(t *testing.T) {
 		"a different audience":  func(c map[string]any) { c["aud"] = "you" },
 		"two audiences":         func(c map[string]any) { c["aud"] = []string{"me", "you"} },
 		"a different party":     func(c map[string]any) { c["azp"] = "you" },
-		"expired":               func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() },
+		"an expiry in the past": func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() },
 		"no subject":            func(c map[string]any) { delete(c, "sub") },
 		"a wrong at_hash":       func(c map[string]any) { c["at_hash"] = "x" },
 		"a different signature": func(map[string]any) { fg.signer = newKey(t, jose.ES256) },

@@ -18,7 +18,7 @@ import (
 // userinfo serves the userinfo endpoint.
 type userinfo struct{ *core }
 
-// errScope is the error for a valid token without the scope openid.
+// errScope is the error for a valid token that has no subscriber or lacks the scope openid.
 var errScope = &problem.Error{
 	Kind:    problem.Forbidden,
 	Code:    "insufficient_scope",
@@ -109,7 +109,8 @@ type userClaims struct {
 	idp.Person
 }
 
-// writeError writes an error response with a Bearer challenge (RFC 6750, section 3).
+// writeError writes an error response. If the token was refused, the response has a Bearer challenge
+// (RFC 6750, section 3).
 func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	web.Refuse(r.Context(), err)
 	p := problem.First(err)

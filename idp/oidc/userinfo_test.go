@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestUserinfoRefuses shows which tokens the userinfo endpoint accepts, and in which places of the
-// request.
+// TestUserinfoRefuses shows which tokens the userinfo endpoint accepts, and where in the request they
+// must be.
 func TestUserinfoRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "Voice", "email"} })

@@ -62,8 +62,8 @@ type world struct {
 	at time.Time // see now
 }
 
-// now returns the time of a clock that advances a millisecond whenever it is read. Nothing expires
-// early on a slow machine.
+// now returns the time of a clock that advances a millisecond whenever it is read, so that nothing
+// expires early on a slow machine.
 func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -295,7 +295,7 @@ func (w *world) tokens(c idp.Client, pairs ...string) map[string]any {
 	return got.json(w.t)
 }
 
-// userinfo requests the claims of an access token.
+// userinfo sends a userinfo request with an access token.
 func (w *world) userinfo(token string) reply {
 	w.t.Helper()
 	req, err := http.NewRequest(http.MethodGet, w.url+"/oauth/userinfo", nil)

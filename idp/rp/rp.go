@@ -1,9 +1,8 @@
 // Package rp implements the relying party of OpenID Connect. It signs people in with upstream
 // providers, using the authorization code flow with PKCE.
 //
-// It checks what the provider sends: the issuer of the response, the signature, issuer, audience
-// and nonce of the ID token, and the subject of userinfo. Package idp decides what an identity may
-// do.
+// It checks the issuer of the provider's response. Of the ID token, it checks the signature, issuer,
+// audience and nonce, and of userinfo, the subject. Package idp decides what an identity may do.
 package rp
 
 import (
@@ -124,7 +123,7 @@ func (c *Client) discover(ctx context.Context, issuer string) (*provider, error)
 	return p, nil
 }
 
-// with returns ctx with the HTTP client, in the form that the libraries expect.
+// with returns ctx with the HTTP client that the libraries are to use.
 func (c *Client) with(ctx context.Context) context.Context { return oidc.ClientContext(ctx, c.HTTP) }
 
 // config returns the OAuth configuration for u.

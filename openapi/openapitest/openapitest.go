@@ -1,9 +1,9 @@
-// Package openapitest checks responses against the OpenAPI document, for tests. It reports a
-// status, header or body that is not documented, in which case either the code or the document is
-// wrong.
+// Package openapitest checks responses against the OpenAPI document, for tests. It reports statuses
+// and bodies that are not documented, and required headers that are missing. Either the code or the
+// document is then wrong.
 //
 // It is stricter than the document: objects may have only the members that the document describes,
-// unless it explicitly allows others.
+// unless the document explicitly allows others.
 package openapitest
 
 import (
@@ -31,7 +31,7 @@ type Document struct {
 }
 
 // Ours returns selvage's document with the built-in kinds. It does not validate the document,
-// because that takes longer than loading it; a test of package openapi does so.
+// because validation takes longer than loading; a test of package openapi validates it.
 var Ours = sync.OnceValue(func() *Document {
 	d, err := New(openapi.Config{})
 	if err != nil {
@@ -146,7 +146,7 @@ func (d *Document) Check(method, target string, status int, header http.Header, 
 	case op == nil && (status == http.StatusUnauthorized || status == http.StatusNotFound):
 		return nil // treated like any unknown path
 	case op == nil:
-		return fmt.Errorf("%s %s answered %d, and the document has no such operation of %s",
+		return fmt.Errorf("%s %s answered %d, but the document has no such operation for %s",
 			method, target, status, found.name)
 	}
 
@@ -170,7 +170,8 @@ func (d *Document) Check(method, target string, status int, header http.Header, 
 	return nil
 }
 
-// pointerTo returns the JSON Pointer to a response of an operation, or to what the response refers to.
+// pointerTo returns the JSON Pointer to a response of an operation. If ref is not "", it is the
+// reference to the response.
 func pointerTo(path, method string, status int, ref string) string {
 	if ref != "" {
 		return strings.TrimPrefix(ref, "#")
@@ -197,7 +198,7 @@ func checkHeaders(r *openapi3.Response, header http.Header) error {
 func (d *Document) checkBody(pointer string, r *openapi3.Response, header http.Header, body []byte) error {
 	if len(r.Content) == 0 {
 		if len(body) > 0 {
-			return fmt.Errorf("there should be none")
+			return fmt.Errorf("the response must have no body")
 		}
 		return nil
 	}
@@ -205,7 +206,7 @@ func (d *Document) checkBody(pointer string, r *openapi3.Response, header http.H
 	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 	media := r.Content[kind]
 	if media == nil {
-		return fmt.Errorf("its type is %q", kind)
+		return fmt.Errorf("the media type %q is not documented", kind)
 	}
 	if !strings.HasSuffix(kind, "json") || media.Schema == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCheck shows which responses are accepted, and what the errors for others say.
+// TestCheck shows which responses are accepted, and which errors the others get.
 func TestCheck(t *testing.T) {
 	const (
 		token     = "/api/fabric/embeds/tokens"
@@ -22,7 +22,7 @@ func TestCheck(t *testing.T) {
 		header               http.Header
 		body                 string
 	}{
-		{"right", "POST", token, 201, json, `{"token":"x"}`},
+		{"a documented response", "POST", token, 201, json, `{"token":"x"}`},
 		{"a refused method", "DELETE", token, 405, json, `{"error":"Method Not Allowed"}`},
 		{"an unknown path", "GET", "/api/fabric/none/of/this", 200, json, `{}`},
 		{"media", "GET", recording, 200, wav, ""},
@@ -43,12 +43,12 @@ func TestCheck(t *testing.T) {
 		{"an additional member", "POST", token, 201, json, `{"token":"x","jti":"y"}`, "jti"},
 		{"a missing member", "POST", token, 201, json, `{}`, "token"},
 		{"a wrong type", "POST", token, 201, json, `{"token":1}`, "want string"},
-		{"no JSON", "POST", token, 201, json, `{`, "body"},
+		{"not JSON", "POST", token, 201, json, `{`, "body"},
 		{"another content type", "POST", token, 201, html, `{"token":"x"}`, `"text/html"`},
 		{"a failure in a different format", "POST", token, 403, json, `{"errors":[]}`, "error"},
 		{"a fault without a code", "POST", token, 422, json, `{"errors":[]}`, "errors"},
 		{"a missing challenge", "GET", "/subscriber/info", 401, json, `{"error":"Unauthorized"}`, "WWW-Authenticate"},
-		{"an unexpected body", "DELETE", "/api/fabric/resources/x", 204, json, `{}`, "none"},
+		{"an unexpected body", "DELETE", "/api/fabric/resources/x", 204, json, `{}`, "must have no body"},
 		{"an unknown method", "DELETE", token, 204, nil, "", "no such operation"},
 		{"a query", "POST", token + "?a=b", 201, json, `{}`, "token"},
 		{"media by its extension", "GET", recording + ".wav", 200, json, `{}`, "type"},

@@ -9,7 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// A path is a path of the document on one of its servers.
+// A path is one of the document's paths, after the prefix of one of its servers.
 type path struct {
 	name  string // the path in the document
 	steps []string
@@ -89,7 +89,7 @@ func (p path) matches(steps []string) bool {
 		}
 		after := want[strings.IndexByte(want, '}')+1:]
 		got, ok := strings.CutSuffix(steps[i], after)
-		if !ok || got == "" || got == "." || got == ".." || after == "" && known(got) {
+		if !ok || got == "" || got == "." || got == ".." || after == "" && hasKnownExtension(got) {
 			return false
 		}
 	}
@@ -97,8 +97,8 @@ func (p path) matches(steps []string) bool {
 	return true
 }
 
-// known reports whether a segment ends with a file extension that occurs in paths.
-func known(step string) bool {
+// hasKnownExtension reports whether a segment ends with a file extension that occurs in paths.
+func hasKnownExtension(step string) bool {
 	return slices.ContainsFunc([]string{".json", ".mp3", ".wav"}, func(ext string) bool {
 		return strings.HasSuffix(step, ext)
 	})

@@ -27,7 +27,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 	res, err := next.RoundTrip(r)
 	if err != nil || res.StatusCode == http.StatusSwitchingProtocols || res.Header.Get("X-Request-Id") == "" {
-		return res, err // no request ID: net/http answered before our handlers ran, as it does to malformed HTTP
+		return res, err // no request ID: net/http responded before our handlers ran, as to malformed requests
 	}
 
 	var body []byte

@@ -12,7 +12,7 @@ type addressRow struct {
 	fabric.Address
 	TypeTitle   string // describes the type of the address
 	ChannelText string // describes the channels of the address, in the reader's language
-	ResourceURL string // leads to the resource or subscriber that has the address
+	ResourceURL string // page of the resource or subscriber that has the address
 }
 
 // listAddresses serves GET /dashboard/projects/{project}/addresses. The query parameter q
@@ -59,7 +59,7 @@ var channelTitles = map[string]string{
 	"video":     "Video",
 }
 
-// describeChannels returns channels in the reader's language.
+// describeChannels returns the titles of channels in the reader's language.
 func (v *visit) describeChannels(channels []string) string {
 	titles := make([]string, len(channels))
 	for i, name := range channels {

@@ -16,7 +16,7 @@ type answer struct {
 	body string
 }
 
-// String names the request and the status.
+// String returns the request and the status.
 func (a answer) String() string {
 	return fmt.Sprintf("%s %s: %s", a.Request.Method, a.Request.URL, a.Status)
 }
@@ -91,7 +91,7 @@ func (a answer) asksToConfirm(t testing.TB, page string) {
 	}
 }
 
-// find returns the first group that expression matches in the answer's body.
+// find returns the first group in the first match of expression in the answer's body.
 func (a answer) find(t testing.TB, expression string) string {
 	t.Helper()
 	m := regexp.MustCompile(expression).FindStringSubmatch(a.body)

@@ -73,10 +73,10 @@ type auditPage struct {
 	Finder finder
 	Pager  pager
 	Live   string
-	All    bool // the page covers the installation with all its projects
+	All    bool // whether the page covers the installation with all its projects
 	Quick  []quickLink
-	ByName bool // the search is for a name instead of an email
-	Narrow bool // filters other than the account and its logins may hide events
+	ByName bool // whether the search is for a name instead of an email
+	Narrow bool // whether filters other than the account and its logins may hide events
 
 	// Cut holds a sentence for each name that has more matches than its filter covers.
 	Cut []string
@@ -137,7 +137,7 @@ func (a *auditPages) listAudit(v *visit) error {
 // A quickLink leads to the events that a common filter finds.
 type quickLink struct {
 	Title, URL string
-	Current    bool // the filter of the page includes this one
+	Current    bool // whether the filter of the page includes this filter
 }
 
 // quickLinks returns links to the events of recent days, which keep the other filters, and links to

@@ -95,7 +95,7 @@ func TestAuditNames(t *testing.T) {
 	// The other project's key has the same name as the deleted subscriber.
 	named, ofDeleted := strings.Count(trail.body, gone), strings.Count(trail.body, gone+"</bdi></a> (deleted)")
 	if named != ofDeleted {
-		t.Errorf("the name %s occurs %d times, want only the %d of the deleted subscriber", gone, named, ofDeleted)
+		t.Errorf("the name %s occurs %d times, want only %d times, for the deleted subscriber", gone, named, ofDeleted)
 	}
 
 	found := b.get(base + "/audit?target=Gone@example.com")
@@ -117,25 +117,25 @@ func TestAuditHindrance(t *testing.T) {
 	one := w.eve(t, b)
 	email := b.get(one).find(t, `<h1><bdi>([^<]+)</bdi>`)
 	at := "/dashboard/projects/" + w.one.ID + "/audit?action=login&account=" + url.QueryEscape(email)
-	shows := func(want string) {
+	wantHindrance := func(want string) {
 		t.Helper()
 		b.get(at).wantText(t, `id="hindrance"><a href="`+one+`">`, want)
 	}
 
-	shows("An invitation lets them choose a password.")
+	wantHindrance("An invitation lets them choose a password.")
 	b.post(one, one+"/invite", nil)
-	shows("They were invited, but have not accepted yet.")
+	wantHindrance("They were invited, but have not accepted yet.")
 	w.send(t)
 	w.pass(60 * 24 * time.Hour)
 	b.signIn("ann@example.com")
-	shows("their invitation has failed or expired")
+	wantHindrance("their invitation has failed or expired")
 	must(t, w.accept(t, handOver(t, b, one)))
 	withPassword := b.get(at)
 	withPassword.wantStatus(t, http.StatusOK)
 	withPassword.wantNoText(t, `id="hindrance"`)
 
 	b.post(one, one+"/disable", nil)
-	shows("The account is disabled.")
+	wantHindrance("The account is disabled.")
 	unknown := b.get(strings.Replace(at, "account=", "account=no", 1))
 	unknown.wantNoText(t, `id="hindrance"`)
 }
@@ -246,7 +246,8 @@ func TestAudit(t *testing.T) {
 	w.browser().post("/dashboard/login", "/dashboard/login",
 		url.Values{"username": {"ann@example.com"}, "password": {"wrong"}})
 
-	earlier := audit.Of("login", "", "operator", o.ID).Refuse("wrong e-mail or password") // by earlier versions
+	// Earlier versions recorded a refused login with this reason.
+	earlier := audit.Of("login", "", "operator", o.ID).Refuse("wrong e-mail or password")
 	must(t, w.rows.Record(t.Context(), earlier))
 
 	refused := b.get("/dashboard/audit?action=login&outcome=refused")

@@ -15,7 +15,8 @@ import (
 func TestAuditExportNames(t *testing.T) {
 	w := newWorld(t)
 	ann, b := w.operator("ann@example.com", ofAll)
-	base, names := "/dashboard/projects/"+w.one.ID, map[string]string{}
+	base := "/dashboard/projects/" + w.one.ID
+	names := map[string]string{} // the expected names of subscribers, by id
 	for _, email := range []string{"ada@example.com", "gone@example.com"} {
 		s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 		must(t, err)
@@ -48,7 +49,7 @@ func TestAuditExportNames(t *testing.T) {
 		}
 	}
 	if disabled != 2 {
-		t.Errorf("the export has %d events of disabled subscribers, want 2", disabled)
+		t.Errorf("the export has %d events about disabled subscribers, want 2", disabled)
 	}
 }
 

@@ -86,8 +86,8 @@ func cutText(text string, cut []string) string {
 		"not listed. Enter more of the name, an email or an id.", text, maxNamed, strings.Join(cut, ", "))
 }
 
-// addNamed restricts a filter to the actors or targets that text names. ids points to the field of
-// ask to set: Actors or Targets.
+// addNamed restricts a filter to the actors or targets that text names. ids points to the field
+// Actors or Targets of ask, which addNamed sets.
 func (a *auditPages) addNamed(v *visit, text string, ask *auditQuery, ids *[]string) error {
 	found, cut, err := a.named(v, text)
 	if err != nil {

@@ -207,8 +207,8 @@ func TestAuditDays(t *testing.T) {
 	empty.wantNoText(t, "ada@example.com</bdi>")
 }
 
-// TestAuditCut shows that the page says if a name matches more than its filter covers, and that the
-// export then fails instead of leaving events out.
+// TestAuditCut shows that the page has a notice if a name matches more entities than the filter covers.
+// The export then fails instead of leaving events out.
 func TestAuditCut(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -134,7 +134,7 @@ func (a *backupPages) createBackup(v *visit) error {
 	if a.Backups == nil {
 		return errNoBackups
 	}
-	return a.began(v, a.Backups.Create(v.r.Context()), "backupbegan")
+	return a.afterStart(v, a.Backups.Create(v.r.Context()), "backupbegan")
 }
 
 // checkBackup serves POST /dashboard/backups/{name}/check.
@@ -142,7 +142,7 @@ func (a *backupPages) checkBackup(v *visit) error {
 	if a.Backups == nil {
 		return errNoBackups
 	}
-	return a.began(v, a.Backups.Check(v.r.Context(), v.r.PathValue("name")), "checkbegan")
+	return a.afterStart(v, a.Backups.Check(v.r.Context(), v.r.PathValue("name")), "checkbegan")
 }
 
 // ErrBackupRuns is the error for a job that is requested while another job is running.
@@ -152,9 +152,9 @@ var ErrBackupRuns = problem.New(problem.Conflict, "backup_runs",
 var errNoBackups = problem.New(problem.Conflict, "no_backups",
 	"this server creates no backups, because backup.directory is not set")
 
-// began responds to an attempt to start a job. It shows the list of backups, with an error if
-// another job is running.
-func (a *backupPages) began(v *visit, err error, done string) error {
+// afterStart responds to an attempt to start a job, which failed with err unless err is nil. It shows
+// the list of backups, with an error if another job is running.
+func (a *backupPages) afterStart(v *visit, err error, done string) error {
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
 		return a.backupPage(v, http.StatusConflict, faultAt("", sentence(p.Message)))
 	}

@@ -70,11 +70,11 @@ func TestBackupPages(t *testing.T) {
 	w := newWorldOf(&world{TB: t, backups: v.backups()})
 	_, b := w.operator("ann@example.com", ofAll)
 
-	const refusing = `id="new-backup" type="submit" disabled>`
+	const disabledButton = `id="new-backup" type="submit" disabled>`
 	idle := b.get(backupsPage)
 	idle.wantText(t, "/var/backups", "1d", oldBackup, "4711", backupsPage+"/"+oldBackup+"/check",
 		"none since the server started")
-	idle.wantNoText(t, refusing)
+	idle.wantNoText(t, disabledButton)
 
 	b.post(backupsPage, backupsPage, nil).leadsTo(t, backupsPage+"?done=backupbegan")
 	b.post(backupsPage, backupsPage+"/"+oldBackup+"/check", nil).leadsTo(t, backupsPage+"?done=checkbegan")
@@ -85,7 +85,7 @@ func TestBackupPages(t *testing.T) {
 	v.set(dashboard.BackupJob{Began: began, Files: 12345})
 	busy := b.post(backupsPage, backupsPage, nil)
 	busy.wantStatus(t, http.StatusConflict)
-	busy.wantText(t, "Files so far: 12,345.", "wait until that has ended", refusing)
+	busy.wantText(t, "Files so far: 12,345.", "wait until that has ended", disabledButton)
 	live := b.follow(busy.find(t, `data-live="([^"]*)"`))
 
 	for text, job := range map[string]dashboard.BackupJob{

@@ -31,7 +31,7 @@ type brandPage struct {
 	Back      string
 	BackTo    string
 	Title     string
-	Client    bool // the branding is of a client
+	Client    bool // whether the branding is that of a client
 	Form      form
 	Logos     []logoField
 	Preview   preview
@@ -51,8 +51,8 @@ func (a *brandPages) previewForm(v *visit, c *idp.Client) error {
 	return a.showBrandPage(v, http.StatusOK, c, chosen, nil)
 }
 
-// showClientBranding does the same as showBranding for a client, below
-// /dashboard/projects/{project}/clients/{id}.
+// showClientBranding is like showBranding, but for a client. Its path is
+// /dashboard/projects/{project}/clients/{id}/branding.
 func (a *brandPages) showClientBranding(v *visit) error {
 	c, err := a.clients.client(v)
 	if err != nil {
@@ -190,8 +190,8 @@ func relabel(err error) error {
 func (a *brandPages) saveBranding(v *visit) error {
 	wrong := v.merge(v.brandForm(nil).Inputs)
 	logos, err := v.typedLogos(v.r.Context())
-	text := func(name, kept string) *string {
-		if s := strings.TrimSpace(v.form.Get(name)); s != kept {
+	changed := func(name, old string) *string {
+		if s := strings.TrimSpace(v.form.Get(name)); s != old {
 			return &s
 		}
 		return nil
@@ -200,10 +200,10 @@ func (a *brandPages) saveBranding(v *visit) error {
 	v.form.Set("color", colorOf(v.form))
 	p := v.project
 	change := fabric.ProjectChange{
-		Name:    text("name", p.Name),
-		Color:   text("color", p.Color),
-		Terms:   text("tos_uri", p.Terms),
-		Privacy: text("policy_uri", p.Privacy),
+		Name:    changed("name", p.Name),
+		Color:   changed("color", p.Color),
+		Terms:   changed("tos_uri", p.Terms),
+		Privacy: changed("policy_uri", p.Privacy),
 		Logos:   logos,
 	}
 	wrong = errors.Join(wrong, change.Check(), err)
@@ -230,8 +230,8 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	wrong = errors.Join(wrong, err)
 	if wrong == nil {
 		wrong = a.Clients.Clients.Rebrand(v.r.Context(), c.ID, logos, func(now *idp.Client) {
-			change := func(member *string, name, kept string) {
-				if text := strings.TrimSpace(v.form.Get(name)); text != kept {
+			change := func(member *string, name, old string) {
+				if text := strings.TrimSpace(v.form.Get(name)); text != old {
 					*member = text
 				}
 			}

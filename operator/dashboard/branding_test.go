@@ -171,7 +171,7 @@ func TestBranding(t *testing.T) {
 }
 
 // TestBrandingEvent shows that saving the branding records one event, which names only what has
-// changed, and none if nothing has changed.
+// changed. If nothing has changed, no event is recorded.
 func TestBrandingEvent(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -196,7 +196,7 @@ func TestBrandingEvent(t *testing.T) {
 		removed := w.events(t, f.name+".updated")[0]
 		for _, name := range []string{f.color, "logo"} {
 			if got := removed.Detail[name]; got != "none" {
-				t.Errorf("removing both records the %s %q, want none", name, got)
+				t.Errorf("removing the color and the logo records the %s %q, want none", name, got)
 			}
 		}
 	})
@@ -232,10 +232,10 @@ func TestBrandingConflict(t *testing.T) {
 	p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	must(t, err)
 	if p.Name != "Market" {
-		t.Errorf("the project is named %q, want Market from the form", p.Name)
+		t.Errorf("the project is named %q, want Market, as in the form", p.Name)
 	}
 	if p.Color != green {
-		t.Errorf("the project has the color %q, want %q from the other operator", p.Color, green)
+		t.Errorf("the project has the color %q, want %q, as the other operator chose", p.Color, green)
 	}
 
 	conflict := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color", "#a03060")

@@ -148,8 +148,8 @@ func (a *callPages) findCall(v *visit) (calls.Record, error) {
 	return a.Calls.Find(v.r.Context(), v.project.ID, "", v.r.PathValue("id"))
 }
 
-// hangUp serves POST /dashboard/projects/{project}/calls/{id}/hangup. Both the list and the page of
-// the call have this form.
+// hangUp serves POST /dashboard/projects/{project}/calls/{id}/hangup. The form is in the list of calls
+// and on the page of a call.
 func (a *callPages) hangUp(v *visit) error {
 	r, err := a.findCall(v)
 	if err != nil {

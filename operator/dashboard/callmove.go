@@ -51,7 +51,7 @@ func (a *callPages) moveCall(v *visit) error {
 	return v.redirect(v.base() + "/calls/" + r.ID + "?done=" + done)
 }
 
-// moveNotices maps the codes of errors that prevent a move to notices.
+// moveNotices maps the code of each error that prevents a move to the notice that the page shows.
 var moveNotices = map[string]string{
 	"no_media":       "movecodec",
 	"no_room":        "moverefused",

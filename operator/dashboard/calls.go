@@ -77,7 +77,7 @@ func (v *visit) callRow(r calls.Record) callRow {
 	return row
 }
 
-// callStatus returns the state of a running call, or the result of an ended one.
+// callStatus returns the state of a running call, or the result of an ended call.
 func callStatus(r calls.Record) status {
 	if r.Ending && r.State != calls.Completed {
 		return status{Kind: "warn", Word: "Ending"}
@@ -122,11 +122,11 @@ func qualityOf(mos float64) string {
 	return "Poor"
 }
 
-// A callsPage lists ended calls. Its first page also lists the running ones.
+// A callsPage lists ended calls. The first page of the list also contains the running calls.
 type callsPage struct {
 	list[callRow]
 	Running []callRow
-	More    bool // there are more running calls than the page shows
+	More    bool // whether there are more running calls than the page shows
 	First   bool
 	ByParty string // the URL of a search by parties, if only calls of certain subscribers are listed
 	Finder  finder

@@ -115,7 +115,7 @@ func TestCalls(t *testing.T) {
 		}
 	}
 
-	// The search box narrows the calls of a subscriber.
+	// The search box also works within the calls of a subscriber.
 	both := "/calls?subscriber=" + past.To.SubscriberID + "&q="
 	b.get(base+both+"bob").wantText(t, "/calls/"+past.ID+`"`)
 	b.get(base+both+"carol").wantNoText(t, "/calls/"+past.ID+`"`)
@@ -217,7 +217,7 @@ func TestCallSnippets(t *testing.T) {
 	page.wantNoText(t, dials)
 }
 
-// TestNoCalls shows that a subscriber's page says so if the server serves no calls.
+// TestNoCalls shows that if the server serves no calls, a subscriber's page says so.
 func TestNoCalls(t *testing.T) {
 	for _, noCalls := range []bool{true, false} {
 		w := newWorldOf(&world{TB: t, noCalls: noCalls})
@@ -227,7 +227,7 @@ func TestNoCalls(t *testing.T) {
 		must(t, err)
 		body := b.get("/dashboard/projects/" + w.one.ID + "/subscribers/" + alice.ID).body
 		if got := strings.Contains(body, "listen_media"); got != noCalls {
-			t.Errorf("with noCalls = %t, the page says that calls are not served: %t", noCalls, got)
+			t.Errorf("with noCalls = %t, the page says that no calls are served: %t", noCalls, got)
 		}
 	}
 }

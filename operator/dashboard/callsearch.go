@@ -24,7 +24,7 @@ func (v *visit) callFinder() finder {
 		v.textFilter("subscriber", "Subscriber", "email or id"))
 }
 
-// callFilter reads the filters from the URL, without the search box. It returns an error for invalid
+// callFilter reads the filters from the URL, but not the search box. It returns an error for invalid
 // days.
 func (a *callPages) callFilter(v *visit) (calls.Filter, error) {
 	q := v.r.URL.Query()
@@ -67,8 +67,8 @@ func (a *callPages) wholeFilter(v *visit) (calls.Filter, error) {
 const maxCallers = 20
 
 // narrow adds the text in the search box to a filter. If the text identifies subscribers with calls,
-// it selects their calls. Otherwise it selects the calls with a party whose name, number or address
-// contains the text.
+// the filter then selects the calls of these subscribers. Otherwise it selects the calls with a party
+// whose name, number or address contains the text.
 func (a *callPages) narrow(v *visit, filter calls.Filter, text string) (calls.Filter, error) {
 	if text == "" {
 		return filter, nil

@@ -31,7 +31,7 @@ type chartDay struct {
 // These are the number of days in a chart, and its dimensions in the units of the drawing.
 const (
 	chartDays = 30
-	barStep   = 5 // distance between the left edges of two bars; a bar is one unit narrower
+	barStep   = 5 // distance between the left edges of two bars; a bar is one unit narrower than this
 	chartHigh = 40
 )
 
@@ -116,7 +116,7 @@ func chartOf(w *words.Words, title string, counts []int64, first time.Time) char
 	for i, count := range counts {
 		high := int(count * chartHigh / most)
 		if count > 0 {
-			high = max(high, 2)
+			high = max(high, 2) // still visible
 		}
 		day := w.Format(first.AddDate(0, 0, i), "2 Jan")
 		c.Bars = append(c.Bars, bar{

@@ -27,9 +27,9 @@ func (b browser) copied() browser {
 	return other
 }
 
-// clicks sends the form of a page to path twice with the same cookies, as a double click does. It
-// returns both answers. Like a browser, b keeps only the cookies of the second answer.
-func (b browser) clicks(page, path string, form url.Values) (first, second answer) {
+// doubleClick sends the form of a page to path twice with the same cookies. It returns both answers.
+// Like a browser, b keeps only the cookies of the second answer.
+func (b browser) doubleClick(page, path string, form url.Values) (first, second answer) {
 	b.Helper()
 	form.Set("form", b.token(page))
 	first = b.copied().send(b.request("POST", path, form))
@@ -73,7 +73,7 @@ func TestDoubleClickOnDelete(t *testing.T) {
 		}
 		form := forms[i].untouched()
 		form.Set("confirm", tt.name)
-		first, second := b.clicks(tt.page, tt.action, form)
+		first, second := b.doubleClick(tt.page, tt.action, form)
 		first.leadsTo(t, tt.want)
 		second.leadsTo(t, tt.want)
 		w.pass(afterwards)
@@ -90,7 +90,7 @@ func TestDoubleClickOnEntry(t *testing.T) {
 	b, form := w.browser(), setupForm(token)
 	b.get("/dashboard/login") // gives the browser its cookie
 	before := b.copied()
-	first, second := b.clicks("/dashboard/setup?token="+token, "/dashboard/setup", form)
+	first, second := b.doubleClick("/dashboard/setup?token="+token, "/dashboard/setup", form)
 	first.leadsTo(t, "/dashboard/factor")
 	second.leadsTo(t, "/dashboard/factor")
 
@@ -100,16 +100,16 @@ func TestDoubleClickOnEntry(t *testing.T) {
 		must(t, err)
 		return c
 	}
-	first, second = b.clicks("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {code()}})
+	first, second = b.doubleClick("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {code()}})
 	const codes = `id="recovery-codes">\s*<li>([a-z2-7-]+)`
 	if one, other := first.find(t, codes), second.find(t, codes); one != other {
-		t.Errorf("a double click shows the recovery codes %s and %s, want one set", one, other)
+		t.Errorf("a double click shows the recovery codes %s and %s, want the same", one, other)
 	}
 	b.get("/dashboard/account").wantText(t, "Authenticator app", "10 codes are left.")
 
 	w.pass(time.Minute)
 	proof := url.Values{"password": {good}, "code": {code()}}
-	first, second = b.clicks("/dashboard/confirm", "/dashboard/confirm", proof)
+	first, second = b.doubleClick("/dashboard/confirm", "/dashboard/confirm", proof)
 	first.leadsTo(t, "/dashboard")
 	second.leadsTo(t, "/dashboard")
 	b.get("/dashboard/account").wantStatus(t, http.StatusOK)

@@ -99,17 +99,17 @@ func TestClientURIFaults(t *testing.T) {
 			text := html.UnescapeString(between(a.body, `id="f-redirect_uri-fault"`, "</p>"))
 			for _, part := range []string{want, tt.uri} {
 				if !strings.Contains(text, part) {
-					t.Errorf("the error about %q in %s is %q, want %q in it", tt.uri, language, text, part)
+					t.Errorf("the error about %q in %s is %q, want it to contain %q", tt.uri, language, text, part)
 				}
 			}
 			if strings.Contains(text, "RFC") {
-				t.Errorf("the error about %q in %s is %q, want no RFC in it", tt.uri, language, text)
+				t.Errorf("the error about %q in %s is %q, want no mention of an RFC", tt.uri, language, text)
 			}
 		}
 	}
 }
 
-// TestClients shows that a valid form registers a client and shows its secret once.
+// TestClients shows that a valid form registers a client and shows its secret only once.
 func TestClients(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -58,7 +58,7 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	return c
 }
 
-// keySet returns JSON without white space. It turns any other text into a JSON string, which
+// keySet returns typed JSON without white space. It turns any other text into a JSON string, which
 // validation rejects because it is not a set of keys.
 func keySet(typed string) json.RawMessage {
 	var compact bytes.Buffer

@@ -20,7 +20,7 @@ type clientPages struct {
 	Clients *idp.Provider
 }
 
-// typeTitles are the titles of the client types.
+// typeTitles lists the client types with their titles and explanations.
 var typeTitles = []choice{
 	{Value: string(idp.SPA), Title: "Browser app", Why: "JavaScript on a page. No secret; uses PKCE."},
 	{Value: string(idp.Native), Title: "Phone or desktop app",
@@ -42,7 +42,6 @@ func (v *visit) clientRow(c idp.Client) clientRow {
 		Title:  cmp.Or(c.Name, c.ID),
 		URL:    v.base() + "/clients/" + c.ID,
 		Kind:   findChoice(typeTitles, string(c.Type)).Title,
-		Origin: "",
 	}
 	switch c.RegisteredBy {
 	case "":
@@ -142,7 +141,7 @@ func (a *clientPages) showClient(v *visit) error {
 type clientPage struct {
 	Client    clientRow
 	Base      string
-	Secret    string // set if the secret was just created, because it is shown only once
+	Secret    string // set only if it was just created, because it is shown only once
 	Seen      string // digest of the current secret
 	Issuer    string
 	Try       string // URL of a login with the client
@@ -210,7 +209,7 @@ func (a *clientPages) rotatedClient(v *visit) error {
 }
 
 // endOldSecret serves POST /dashboard/projects/{project}/clients/{id}/old-secret. If the form was
-// on the page that shows the new secret, the response shows this secret again.
+// on a page that showed the new secret, the response shows the new secret again.
 func (a *clientPages) endOldSecret(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {

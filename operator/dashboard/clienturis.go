@@ -33,15 +33,15 @@ const maxShownURI = 100
 func explainURIs(v *visit, c idp.Client, err error) error {
 	var all []error
 	for _, p := range problem.All(err) {
-		told := *p
+		explained := *p
 		switch {
 		case p.Kind != problem.Invalid: // such as a change by another operator
 		case p.Param == "redirect_uri":
-			told.Message = explainURI(v, c, p.Message, c.RedirectURIs)
+			explained.Message = explainURI(v, c, p.Message, c.RedirectURIs)
 		case p.Param == "post_logout_redirect_uri":
-			told.Message = explainURI(v, c, p.Message, c.LogoutURIs)
+			explained.Message = explainURI(v, c, p.Message, c.LogoutURIs)
 		}
-		all = append(all, &told)
+		all = append(all, &explained)
 	}
 	if all == nil {
 		return err

@@ -12,8 +12,8 @@ import (
 // A confirmPage requires signed-in operators to confirm their identity.
 type confirmPage struct {
 	Email, Next string
-	Code        bool // also ask for a code, since the operator has a second factor
-	App         bool // the code may come from an authenticator app; otherwise it must be a recovery code
+	Code        bool // whether to ask for a code, too, because the operator has a second factor
+	App         bool // whether the code may come from an app; otherwise it must be a recovery code
 	Passkey     passkeyForm
 	Faults      faults
 }
@@ -68,7 +68,7 @@ func (a *factorPages) confirm(v *visit) error {
 	return a.raiseAndContinue(v, next, "pwd")
 }
 
-// confirmCode runs check. It then adds methods, and the methods that check returns, to the session.
+// confirmCode calls check. It then adds the given methods, and those that check returns, to the session.
 func (a *factorPages) confirmCode(
 	v *visit, next string, check func(*visit, operator.Operator) ([]string, error), methods ...string,
 ) error {

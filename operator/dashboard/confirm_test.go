@@ -79,7 +79,7 @@ func TestConfirmByFactor(t *testing.T) {
 		t.Error("the confirmation does not change the cookie")
 	}
 	b.get(keys).wantStatus(t, http.StatusOK)
-	confirm(good, used).wantRefused(t) // a code is valid once
+	confirm(good, used).wantRefused(t) // a code is valid only once
 
 	w.pass(operator.Freshness)
 	confirm(good, recovery).leadsTo(t, keys)
@@ -92,7 +92,7 @@ func TestConfirmByFactor(t *testing.T) {
 	}
 	for reason, want := range map[string]int{"wrong_code": 3, "wrong password": 1, "code_used": 1} {
 		if n := reasons[reason]; n != want {
-			t.Errorf("the audit trail has the reason %q %d times, want %d in %v", reason, n, want, reasons)
+			t.Errorf("the audit trail has the reason %q %d times, want %d; all reasons: %v", reason, n, want, reasons)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (w *world) refusedLogins() []audit.Event {
 }
 
 // TestFactorGuesses shows that guesses at a second factor are limited, and that the audit trail
-// records this once a minute.
+// records this at most once a minute.
 func TestFactorGuesses(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -137,9 +137,9 @@ func TestFactorGuesses(t *testing.T) {
 		}
 	}
 	if n := reasons["wrong_code"]; n != 6 {
-		t.Errorf("the audit trail has %d wrong codes, want 6 in %v", n, reasons)
+		t.Errorf("the audit trail has %d wrong codes, want 6; all reasons: %v", n, reasons)
 	}
 	if n := reasons["too many tries"]; n != 1 {
-		t.Errorf("the audit trail has %d refusals for too many tries, want 1 in %v", n, reasons)
+		t.Errorf("the audit trail has %d refusals for too many tries, want 1; all reasons: %v", n, reasons)
 	}
 }

@@ -127,7 +127,7 @@ func (v *visit) merge(inputs ...[]input) error {
 	return errors.Join(wrong...)
 }
 
-// current describes the current value of an input in words, shortened.
+// current describes the current value of an input in words, and shortens a long value.
 func (i input) current(w *words.Words) string {
 	if i.Kind == kindCheck {
 		return w.Text(yesOrNo(i.Checked))

@@ -100,7 +100,7 @@ func (w *world) wantClient(t *testing.T, id, name, redirectURI string) {
 		t.Errorf("the client has the redirect URI %q, want %q", c.RedirectURIs[0], redirectURI)
 	}
 	if !c.FirstParty {
-		t.Error("the client is not a first-party client, want one")
+		t.Error("the client is not a first-party client, want a first-party client")
 	}
 }
 
@@ -110,7 +110,7 @@ var ownForms = regexp.MustCompile("^/dashboard/account/|/recordings/filters/")
 // makesNew matches the pages with forms that edit nothing, although they show values.
 var makesNew = regexp.MustCompile("/new$|/kinds/|/mails$|/make/|/retention$")
 
-// isText matches fields in which text is typed.
+// isText reports whether n is a field in which text is typed.
 func isText(n *html.Node) bool {
 	switch n.Data {
 	case "textarea":
@@ -139,9 +139,9 @@ func (f shownForm) editable() string {
 	return ""
 }
 
-// TestEveryFormTellsTheLoser opens each form that edits something as two operators, who save it one
-// after the other. The second operator's form overwrites nothing, keeps what was typed, and can be
-// saved again. If the edited row has been deleted, a page still shows the typed text.
+// TestEveryFormTellsTheLoser shows that if two operators open a form that edits something, and save
+// it one after the other, the second operator's form overwrites nothing, keeps what was typed, and
+// can be saved again. If the edited row has been deleted, a page still shows the typed text.
 func TestEveryFormTellsTheLoser(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -221,7 +221,7 @@ func checkLoser(t *testing.T, b, other browser, f shownForm, name string) {
 }
 
 // TestRotatedMeanwhile shows that an operator who opened a page before another operator rotated a
-// secret neither rotates it again nor ends the wrong one.
+// secret neither rotates the secret again nor ends the wrong secret.
 func TestRotatedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)

@@ -1,5 +1,5 @@
-// Package dashboard serves the pages on which operators manage projects and the installation.
-// They are rendered on the server under /dashboard, and none of them needs JavaScript.
+// Package dashboard serves the pages on which operators manage projects and the installation. Their
+// paths are under /dashboard. They are rendered on the server, and none of them needs JavaScript.
 //
 // Each group of pages, such as keyPages, is a type with handlers and a method that returns a table
 // of routes. A route names the permission that it needs. Before a handler runs, the permission is
@@ -38,7 +38,7 @@ type Config struct {
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
 	Calls      *calls.Records         // nil hides all calls
 	Rooms      *calls.Rooms           // nil hides all room sessions
-	NoCalls    bool                   // this server serves no calls
+	NoCalls    bool                   // whether this server serves no calls
 
 	// Move moves a running call into the room at an address, or out of its room if address is "".
 	// Move is nil if this server carries no calls.
@@ -57,12 +57,12 @@ type Config struct {
 	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
 	// SecretsShown returns the events in which an operator saw a secret, newest first. If such a
-	// secret was used to get further secrets, SecretsShown also returns the events in which these
-	// were shown, and so on. If it is nil, pages list no secrets.
+	// secret was used to get further secrets, it also returns the events in which these were shown,
+	// and so on. If SecretsShown is nil, pages list no secrets.
 	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error)
 
-	// Health returns the state of the services that the server depends on. If it is nil, pages show
-	// no states.
+	// Health returns the states of the services that the server depends on. If Health is nil, pages
+	// show no states.
 	Health func(ctx context.Context) []Health
 
 	Counts CountsFunc // returns how often events happened in a project on each day; nil hides the charts
@@ -119,7 +119,7 @@ func New(c Config) (*API, error) {
 		Now:           c.Now,
 		origin:        public.Scheme + "://" + public.Host,
 		cookies:       web.Cookies{PublicURL: public},
-		streams:       streams{by: make(map[string]int), stop: make(chan struct{})},
+		streams:       streams{bySession: make(map[string]int), stop: make(chan struct{})},
 		forms:         once.New(forms, c.Log),
 		clicks:        once.New(once.Forms{Now: c.Now}, c.Log),
 	}

@@ -65,7 +65,7 @@ type webhookPage struct {
 	Webhook webhookRow
 	Finder  finder
 	Faults  faults
-	Dead    bool // a delivery on this page is no longer retried
+	Dead    bool // whether a delivery on this page is no longer retried
 }
 
 func (a *webhookPages) showWebhookPage(v *visit, code int, w fabric.Webhook, wrong faults) error {
@@ -95,7 +95,7 @@ type deliveryPage struct {
 	Delivery  deliveryRow
 	Webhook   webhookRow
 	Body      string // as indented JSON
-	Live      string // URL of the event stream for the next attempt; "" if there is none
+	Live      string // URL of the event stream for the next attempt; "" if no attempt follows
 	Refused   string // the address that the HTTP client refused; "" if the operator may not see it
 	MayChange bool
 }

@@ -12,8 +12,8 @@ type product struct {
 	name    string
 }
 
-// browsers and systems list the specific patterns first: Edge also claims to be Chrome and Safari,
-// and Android to be Linux.
+// browsers and systems list the specific patterns first: Edge also claims to be Chrome and Safari, and
+// Android also claims to be Linux.
 var (
 	browsers = []product{
 		{"Edg/", "Edge"},

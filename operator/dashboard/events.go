@@ -52,7 +52,7 @@ type eventRow struct {
 type entity struct {
 	Kind, Name string // shown to people; Name is "" if it is unknown
 	ID, URL    string // URL is "" if the entity has no page
-	Deleted    bool   // a deleted subscriber that was not erased
+	Deleted    bool   // whether this is a deleted subscriber that was not erased
 }
 
 // entityKinds maps kinds of entities to the names that people see, where kindOf cannot derive these

@@ -29,7 +29,7 @@ func (b browser) everyForm(ids *strings.Replacer) (all []shownForm) {
 	seen := make(map[string]bool)
 	for _, route := range b.api.Routes() {
 		pattern, ok := strings.CutPrefix(route, "GET ")
-		if !ok || open[route] || strings.HasSuffix(pattern, "/preview") || strings.HasSuffix(pattern, "/live") {
+		if !ok || openRoutes[route] || strings.HasSuffix(pattern, "/preview") || strings.HasSuffix(pattern, "/live") {
 			continue
 		}
 		path := ids.Replace(pattern)
@@ -87,8 +87,8 @@ func find(root *html.Node, id string) *html.Node {
 }
 
 // has reports whether an element has an attribute, such as "checked".
-func has(n *html.Node, flag string) bool {
-	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == flag })
+func has(n *html.Node, name string) bool {
+	return slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == name })
 }
 
 // textOf returns the text below n.
@@ -147,7 +147,8 @@ func optionValue(o *html.Node) string {
 	return textOf(o)
 }
 
-// submit returns the request that sends a form. Forms for files send a recording, or no file.
+// submit returns the request that sends a form. The form that uploads recordings sends one. Other
+// forms that can upload a file send none.
 func (b browser) submit(f shownForm, sent url.Values) *http.Request {
 	b.Helper()
 	if !f.isFile {

@@ -55,7 +55,7 @@ func factorPath(next string) string {
 // A factorPage is the form for a second factor: a code or a passkey.
 type factorPage struct {
 	Next    string
-	App     bool // the operator has an authenticator app
+	App     bool // whether the operator has an authenticator app
 	Passkey passkeyForm
 	Faults  faults
 }
@@ -219,7 +219,7 @@ type enrolPage struct {
 	Codes        []string    // recovery codes, shown at the end
 }
 
-// enrolPage shows the secret to scan. The secret is stored in the session, and discarded with it.
+// enrolPage shows the secret to scan. The secret is stored in the session, and discarded with the session.
 func (a *factorPages) enrolPage(v *visit, status int, p enrolPage) error {
 	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.account), flowOf(v), "selvage "+hostOf(a.PublicURL),
 		v.account.Email)

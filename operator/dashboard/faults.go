@@ -63,7 +63,7 @@ func (f faults) Described(id string, others ...string) template.HTMLAttr {
 	if len(others) == 0 {
 		return ""
 	}
-	return template.HTMLAttr(` aria-describedby="` + strings.Join(others, " ") + `"`) // safe: ids of templates
+	return template.HTMLAttr(` aria-describedby="` + strings.Join(others, " ") + `"`) // safe: templates supply the ids
 }
 
 // State returns the attributes of an input: those of Described and, if its value is wrong,

@@ -15,7 +15,7 @@ import (
 )
 
 // A finder is the search form of a list: a search box, and filters that are folded until one of
-// them is set. All of them are in the URL, so that a search can be linked and bookmarked.
+// them is set. The URL contains their values, so that a search can be linked and bookmarked.
 type finder struct {
 	Label   string // label of the search box; "" if the list has no box
 	Hint    string // an example, shown in the empty search box
@@ -146,7 +146,7 @@ func (f finder) exportable(v *visit) finder {
 }
 
 // writeCSV sends the rows of a list as CSV, with one line per row. It stops once it has sent
-// maxExported rows. Spreadsheets will not treat any cell as a formula.
+// maxExported rows. It changes cells that a spreadsheet would treat as a formula.
 func writeCSV[T any](
 	a *site, v *visit, name string, header []string, list func(page.Query) (page.Page[T], error), line func(T) []string,
 ) error {

@@ -74,7 +74,7 @@ func TestExportedFormula(t *testing.T) {
 
 	rows := b.exported("/dashboard/projects/" + w.one.ID + "/subscribers/export")
 	if len(rows) != 2 {
-		t.Fatalf("%d lines, want a header and one row", len(rows))
+		t.Fatalf("the file has %d lines, want a header and one row", len(rows))
 	}
 	for _, cell := range rows[1] {
 		if strings.HasPrefix(cell, "=") || strings.HasPrefix(cell, "+") {
@@ -92,7 +92,7 @@ func (w *world) newSubscriber(t *testing.T, email string) (id string) {
 }
 
 // TestFinderOfManyNumbers shows that if too many numbers begin with the digits in the search box,
-// the search still finds names and ids of calls. If nothing else matches, the page asks for more
+// the search still finds recordings by their names and call ids. If nothing else matches, the page asks for more
 // digits.
 func TestFinderOfManyNumbers(t *testing.T) {
 	w := newWorld(t)

@@ -71,8 +71,8 @@ func (f *form) blame(err error) bool {
 // itemNumber matches the number of a list's item, which a message has after the name of the list.
 var itemNumber = regexp.MustCompile(`^\.\d+ `)
 
-// focusFault moves the focus to the first input with a wrong value. It returns true if there is
-// one, or if isFound is set because an earlier input has the focus.
+// focusFault moves the focus to the first input with a wrong value, unless isFound says that an
+// earlier input has the focus. It reports whether this or an earlier input now has the focus.
 func focusFault(inputs []input, isFound bool) bool {
 	for i := range inputs {
 		in := &inputs[i]
@@ -88,8 +88,8 @@ func pathOf(p *problem.Error) string {
 	return strings.TrimSuffix(first, ":")
 }
 
-// sentence returns text as a sentence, with a capital letter and a period. A text with values
-// already is a sentence.
+// sentence returns text as a sentence, with a capital letter and a period. A text with values is
+// already a sentence, and is returned unchanged.
 func sentence(text string) string {
 	if text == "" || words.HasValues(text) {
 		return text

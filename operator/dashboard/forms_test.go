@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// elements returns the elements of a page below n that match.
+// elements returns the elements below n for which matches returns true.
 func elements(n *html.Node, matches func(*html.Node) bool) (all []*html.Node) {
 	for below := range n.Descendants() {
 		if below.Type == html.ElementNode && matches(below) {
@@ -30,14 +30,14 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// isField matches elements with a value that a form sends.
+// isField reports whether n is an element with a value that a form sends.
 func isField(n *html.Node) bool {
 	return slices.Contains([]string{"input", "textarea", "select"}, n.Data) && attribute(n, "name") != ""
 }
 
-// wrongly fills in a form. Each text gets a value that no field accepts. typed holds the values
-// that must be in the response.
-func wrongly(form *html.Node) (sent url.Values, typed []string) {
+// wrongValues fills in a form. Each text field gets a value that no field accepts. typed holds the
+// values that must be in the response.
+func wrongValues(form *html.Node) (sent url.Values, typed []string) {
 	sent = url.Values{}
 	for _, n := range elements(form, isField) {
 		name, kind := attribute(n, "name"), attribute(n, "type")
@@ -150,13 +150,13 @@ func (f shownForm) hasSecret() bool {
 	return len(elements(f.node, isSecret)) > 0
 }
 
-// elsewhere lists the actions of forms that TestWrongValues leaves out. Codes of an authenticator
-// app and passkeys are valid once, so the page does not keep them.
-var elsewhere = []string{"/dashboard/account/app", "/dashboard/account/passkey"}
+// leftOut lists the actions of forms that TestWrongValues leaves out. Codes of an authenticator app
+// and passkeys are valid only once, so the page does not keep them.
+var leftOut = []string{"/dashboard/account/app", "/dashboard/account/passkey"}
 
-// TestWrongValues posts each form that has text fields, with values that no field accepts. The
-// response keeps what was typed and marks each wrong field. If the session has ended, the text is
-// kept until the next login.
+// TestWrongValues shows that the response to a form with values that no field accepts keeps what was
+// typed and marks each wrong field. It tries each form that has text fields. If the session has ended,
+// the text is kept until the next login.
 func TestWrongValues(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -164,9 +164,9 @@ func TestWrongValues(t *testing.T) {
 
 	nobody, tried := w.browser(), 0
 	for _, f := range b.everyForm(ids) {
-		sent, typed := wrongly(f.node)
+		sent, typed := wrongValues(f.node)
 		isEmpty := len(typed) == 0 && !sent.Has("confirm")
-		if f.isFile || isEmpty || slices.Contains(elsewhere, f.action) {
+		if f.isFile || isEmpty || slices.Contains(leftOut, f.action) {
 			continue
 		}
 		tried++
@@ -198,7 +198,7 @@ func TestWrongTags(t *testing.T) {
 		t.Errorf("the error of the field is %q, want the tag complaint!", fault)
 	}
 	if strings.Contains(fault, "vip") {
-		t.Errorf("the error of the field is %q, want no valid tag", fault)
+		t.Errorf("the error of the field is %q, want it not to name the valid tag", fault)
 	}
 
 	// Tags may be typed with capitals and commas.

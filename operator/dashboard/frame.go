@@ -23,9 +23,9 @@ func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 	return found.Items, err
 }
 
-// searchProjects returns a page of the projects in which the operator has a role, and whose name contains
-// each word of text or whose id is text. The projects of a page are sorted by name. If the operator has no
-// role in the installation, it returns all projects on one page.
+// searchProjects returns a page of the projects in which the operator has a role. It selects projects whose
+// name contains each word of text, or whose id is text. The projects of a page are sorted by name. If the
+// operator has no role in the installation, all projects are on one page.
 func (a *site) searchProjects(
 	v *visit, text string, q page.Query,
 ) (found page.Page[fabric.Project], err error) {
@@ -46,7 +46,7 @@ func (a *site) searchProjects(
 	return found, nil
 }
 
-// projectsOfRoles returns the projects that roles name.
+// projectsOfRoles returns the projects to which the given roles apply.
 func (a *site) projectsOfRoles(v *visit, roles []operator.Membership) (projects []fabric.Project, err error) {
 	for _, m := range roles {
 		p, err := a.Fabric.Projects.Find(v.r.Context(), m.ProjectID)
@@ -61,8 +61,8 @@ func (a *site) projectsOfRoles(v *visit, roles []operator.Membership) (projects 
 	return projects, nil
 }
 
-// addProjects returns projects, followed by the projects that roles name but projects lacks. Projects
-// may be missing if there are more than maxProjects.
+// addProjects appends to projects those to which the given roles apply, if they are missing. They may be
+// missing if there are more than maxProjects.
 func (a *site) addProjects(
 	v *visit, projects []fabric.Project, roles ...operator.Membership,
 ) ([]fabric.Project, error) {
@@ -132,7 +132,7 @@ type navLink struct {
 	title, path string
 	group       navGroup
 	may         operator.Action
-	inProject   bool // the path names a project
+	inProject   bool // whether the path names a project
 }
 
 // linksOf returns the entries of the navigation, sorted by group.
@@ -240,8 +240,8 @@ func isWithin(path, base string, alone bool) bool {
 	return path == base || !alone && strings.HasPrefix(path, base+"/")
 }
 
-// lastProject returns the project that the operator visited last, or else the first of projects.
-// The project visited last may be missing from projects if there are more than maxProjects.
+// lastProject returns the project that the operator visited last, or else the first of the given
+// projects. The given projects may lack the last one if there are more than maxProjects.
 func (a *site) lastProject(v *visit, projects []fabric.Project) (fabric.Project, error) {
 	lastID := a.cookies.Read(v.r, projectCookie)
 	known := projects

@@ -12,9 +12,9 @@ import (
 // roomKind is the kind of resource whose form can also make a link for guests.
 const roomKind = "video_room"
 
-// createWithLink serves POST /dashboard/projects/{project}/kinds/{kind}/link. It creates a room,
-// and a link with which guests can join it. If the link cannot be created, the room remains, and
-// its page says why.
+// createWithLink serves POST /dashboard/projects/{project}/kinds/{kind}/link. It creates a room, and a
+// link with which guests can join the room. If the link cannot be created, the room remains, and the
+// page of the room says why there is no link.
 func (a *resourcePages) createWithLink(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
@@ -36,7 +36,8 @@ func (a *resourcePages) createWithLink(v *visit) error {
 	return a.tokens.tokenForm(v, http.StatusOK, link)
 }
 
-// linkTo makes a guest link to a resource, with the default lifetime.
+// linkTo creates a guest link to a resource, with the default lifetime. It returns the page that shows
+// the link.
 func (a *resourcePages) linkTo(v *visit, r fabric.Resource) (mintPage, error) {
 	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: 1})
 	if err != nil {
@@ -53,7 +54,7 @@ func (a *resourcePages) linkTo(v *visit, r fabric.Resource) (mintPage, error) {
 	return p, err
 }
 
-// nameRoom names the room of a new link in the page's title.
+// nameRoom puts the name of the room to which a new link leads into the page's title.
 func (p *mintPage) nameRoom() {
 	if p.Made.Link != "" && p.Made.Room.Name != "" {
 		p.Title, p.About = words.Textf("Guest link to %s", p.Made.Room.Name), ""

@@ -24,7 +24,7 @@ type projectPages struct {
 	Installation Installation
 }
 
-// A CountsFunc returns the counts of a project since a day, oldest first.
+// A CountsFunc returns the daily counts of a project, oldest first, beginning with the day of from.
 type CountsFunc func(ctx context.Context, projectID string, from time.Time) ([]fabric.DailyCount, error)
 
 // A homePage is the first page of a project.
@@ -105,8 +105,8 @@ func (a *projectPages) home(v *visit) (err error) {
 // expiresSoon is how long before its expiry an API key needs attention.
 const expiresSoon = 14 * 24 * time.Hour
 
-// maxKeys is the maximum number of keys of which a home page warns. Keys that expire earlier come
-// first.
+// maxKeys is the maximum number of keys about which a home page warns. It warns about the keys that
+// expire first.
 const maxKeys = 4
 
 // attention returns the matters that need attention in a project and, for owners, in the

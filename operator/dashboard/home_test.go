@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestHome shows that the home page has the matters that need attention, the next step, and charts
+// TestHome shows that the home page lists what needs attention, and has the next step and charts
 // that can be read as a table. Viewers see no step that they may not take.
 func TestHome(t *testing.T) {
 	w := newWorld(t)
@@ -43,10 +43,10 @@ func TestHome(t *testing.T) {
 	page.wantNoText(t, "Delete project")
 	viewer.get(home).wantNoText(t, "Mail not sent", "next-step", "/new\"")
 
-	// The home page links to a finding on the page of the checks.
+	// The home page links to this finding on the diagnostics page.
 	checks := boss.get("/dashboard/settings/doctor").body
 	if n := strings.Count(checks, `id="data-space"`); n != 1 {
-		t.Errorf("the page of the checks has %d findings about space, want 1", n)
+		t.Errorf("the diagnostics page has %d findings about space, want 1", n)
 	}
 
 	soon, name := time.Now().Add(72*time.Hour), "old <key>"
@@ -141,7 +141,7 @@ func addProvider(t *testing.T, w *world, _ browser, _ string) {
 	must(t, err)
 }
 
-// addMany creates ten more subscribers. A backend may issue tokens to all of them.
+// addMany creates ten more subscribers.
 func addMany(t *testing.T, w *world, _ browser, _ string) {
 	for i := range 10 {
 		email := fmt.Sprintf("sub-%d@example.com", i)
@@ -151,8 +151,8 @@ func addMany(t *testing.T, w *world, _ browser, _ string) {
 }
 
 // TestFirstSubscriber shows that the first step is done only once an enabled subscriber can sign in,
-// with a password, a passkey or another provider. Subscribers of a larger project may get tokens from
-// a backend instead.
+// with a password, a passkey or another provider. In a project with many subscribers the step is also
+// done, because they may get their tokens from a backend.
 func TestFirstSubscriber(t *testing.T) {
 	const todo, done = "First steps: 0 of 4 done", "First steps: 1 of 4 done"
 	for _, tt := range []struct {

@@ -65,7 +65,7 @@ func wantSecurityHeaders(t *testing.T, a answer) {
 		"default-src 'none'", "script-src 'self';", "frame-ancestors 'none'", "base-uri 'none'",
 	} {
 		if !strings.Contains(policy, want) {
-			t.Errorf("%s with the policy %q, want %s in it", a, policy, want)
+			t.Errorf("%s with the policy %q, want it to contain %s", a, policy, want)
 		}
 	}
 	a.wantHeader(t, "Cache-Control", "no-store")

@@ -30,7 +30,7 @@ type input struct {
 	Label    string
 	Hint     string
 	Required bool
-	Focus    bool      // the field has the focus when the page opens
+	Focus    bool      // whether the field has the focus when the page opens
 	Live     *liveHint // hint about the address that is derived from the value
 	Fault    string    // describes what is wrong with the value
 
@@ -108,7 +108,7 @@ func (i input) State() template.HTMLAttr {
 	return template.HTMLAttr(b.String()) // safe: the ids are escaped
 }
 
-// findInput returns the input with the given name, in any group, or nil.
+// findInput returns the input with the given name, or nil. It also searches groups.
 func findInput(inputs []input, name string) *input {
 	for i := range inputs {
 		in := &inputs[i]
@@ -165,7 +165,7 @@ type choice struct {
 	Title  string
 	Why    string
 	Chosen bool
-	Name   bool // the title is a name, such as a scope, which is not translated
+	Name   bool // whether the title is a name, such as that of a scope, which is not translated
 }
 
 // selectChoices returns a copy of options in which those with the given values are selected.

@@ -238,7 +238,7 @@ func (a *tokenPages) addOwner(v *visit, t fabric.Token, to *tokenInfo) error {
 	return nil
 }
 
-// minute is the layout of times that people read.
+// minute is the layout of displayed times, to the minute.
 const minute = "2 Jan 2006, 15:04 UTC"
 
 func formatTime(w *words.Words, at time.Time) string {

@@ -14,7 +14,7 @@ import (
 type invitationRow struct {
 	operator.Link
 	Title  string
-	By     string // who invited
+	By     string // who sent the invitation
 	URL    string
 	Role   roleRow
 	Status status
@@ -60,7 +60,7 @@ type inviteForm struct {
 	Email   string
 	Roles   []choice
 	Link    string // "" until the link is created
-	Renewed bool   // the link replaces a previous one
+	Renewed bool   // whether the link replaces a previous one
 	Faults  faults
 	projectChoice
 }

@@ -97,7 +97,7 @@ func TestJoinedFormsAreFresh(t *testing.T) {
 }
 
 // TestAddTestedWebhook shows that the form for a new webhook also sends a test event, and leads to
-// it.
+// the delivery of this event.
 func TestAddTestedWebhook(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

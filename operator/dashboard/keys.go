@@ -244,7 +244,7 @@ func (a *keyPages) rotateKey(v *visit) error {
 	return a.showKeyPage(v, k, secret, nil)
 }
 
-// rotatedKey shows a key whose secret was replaced since its page was shown.
+// rotatedKey shows a key whose secret has been replaced since its page was shown.
 func (a *keyPages) rotatedKey(v *visit) error {
 	k, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {

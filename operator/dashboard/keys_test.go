@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestKeys shows that an operator can create an API key, see its secret once, rotate the key and
-// revoke it.
+// TestKeys shows that an operator can create an API key, see its secret only once, rotate the key
+// and revoke it.
 func TestKeys(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A landing redirects a browser that opens the address of a form to a page. A browser opens such an
-// address when a person opens it from the address bar, or changes the language in the form's
-// response.
+// A landing is a route for a browser that opens the address to which a form is sent. It redirects the
+// browser to a page. A browser opens such an address when a person enters it in the address bar, or
+// changes the language in the response to the form.
 
 // projectHome is the path of a project's home page.
 const projectHome = Prefix + "/projects/{project}"
@@ -44,7 +44,7 @@ func landingOf(at string, pages map[string]route) string {
 	return to
 }
 
-// pageAbove returns the longest path of a page that is above the given path. /dashboard is a page.
+// pageAbove returns the longest path of a page that is above the path at. Prefix counts as a page.
 func pageAbove(at string, pages map[string]route) string {
 	for {
 		at = path.Dir(at)

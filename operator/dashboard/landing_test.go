@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A browser opens the address of a form with GET when a person opens it from the address bar, or
-// changes the language in the form's response. The tests in this file show that such a request
-// leads to a page.
+// A browser sends a GET request to the address of a form when a person opens it from the address bar,
+// or changes the language on the page that the form returned. The tests in this file show that such a
+// request leads to a page.
 
 const (
 	// minAddresses is a little less than the number of addresses that TestFormAddresses finds. It
@@ -141,8 +141,8 @@ func TestLanguageAfterForm(t *testing.T) {
 }
 
 // TestCompleteSession shows that the pages for a second factor redirect an operator whose session
-// needs none. They redirect to the requested page, if it belongs to the dashboard. It makes no
-// difference whether the operator opens such a page or submits its form.
+// needs no second factor. They redirect to the page in next, if it belongs to the dashboard. It makes
+// no difference whether the operator opens such a page or submits its form.
 func TestCompleteSession(t *testing.T) {
 	w := newWorld(t)
 	_, owner := w.operator("owner@example.com", ofAll)

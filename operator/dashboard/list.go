@@ -46,7 +46,7 @@ type list[R any] struct {
 	Rows    []R
 	Pager   pager
 	Base    string // the path of the project's pages
-	MayMake bool   // the operator may add to the list
+	MayMake bool   // whether the operator may add to the list
 }
 
 // listOf returns found as a list, with a row for each item.

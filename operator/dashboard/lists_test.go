@@ -37,8 +37,8 @@ func (w *world) room(name string) fabric.Resource {
 }
 
 // TestLists shows that the lists of keys, clients, operators and resources can be searched by any
-// part of a name. The search box keeps its text, and the exported file contains the rows of the
-// search.
+// part of a name. The search box keeps its text, and the exported file contains the rows that the
+// search finds.
 func TestLists(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -108,7 +108,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// namesIn returns the column of a file that contains the names of the rows.
+// namesIn returns the names, or the emails, of the rows in an exported file.
 func namesIn(rows [][]string) (all []string) {
 	column := 1
 	for i, title := range rows[0] {

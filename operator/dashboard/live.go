@@ -25,11 +25,11 @@ const (
 
 // streams counts the open event streams.
 type streams struct {
-	mu   sync.Mutex
-	all  int
-	by   map[string]int // open streams by session
-	stop chan struct{}  // closed when the server shuts down
-	once sync.Once
+	mu        sync.Mutex
+	total     int
+	bySession map[string]int
+	stop      chan struct{} // closed when the server shuts down
+	once      sync.Once
 }
 
 // enter counts a new stream of a session. If a limit is reached, ok is false. Otherwise the caller
@@ -37,23 +37,23 @@ type streams struct {
 func (s *streams) enter(session string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= maxStreams || s.by[session] >= maxStreamsPerSession {
+	if s.total >= maxStreams || s.bySession[session] >= maxStreamsPerSession {
 		return nil, false
 	}
 
-	s.all++
-	s.by[session]++
+	s.total++
+	s.bySession[session]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.all--
-		if s.by[session]--; s.by[session] == 0 {
-			delete(s.by, session)
+		s.total--
+		if s.bySession[session]--; s.bySession[session] == 0 {
+			delete(s.bySession, session)
 		}
 	}, true
 }
 
-// Shutdown ends all streams. The browsers reconnect, to another node.
+// Shutdown ends all streams. The browsers then connect to another node.
 func (a *API) Shutdown() { a.site.streams.once.Do(func() { close(a.site.streams.stop) }) }
 
 // follow polls for the newest row of a list. When it differs from the newest row that the page
@@ -122,7 +122,8 @@ func openStream(v *visit) func(text string) bool {
 	}
 }
 
-// isStillAllowed reports whether a visit's session is still valid and has the required permission.
+// isStillAllowed reports whether a visit's session is still valid and its operator still has the
+// required permission.
 // It does not extend the session.
 func (a *site) isStillAllowed(v *visit) bool {
 	s, o, err := a.Operators.Peek(v.r.Context(), v.cookie)

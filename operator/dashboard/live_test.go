@@ -35,7 +35,7 @@ func (f follower) next() string {
 	return ""
 }
 
-// wantOneEvent reports an error unless the stream announces one change and ends.
+// wantOneEvent fails the test unless the stream announces one change and ends.
 func (f follower) wantOneEvent(t *testing.T) {
 	t.Helper()
 	if got := f.next(); got != "new" {
@@ -109,8 +109,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowNeedsFactor shows that a stream ends when its operator gets a role that requires a
-// second factor, if none was used in that session.
+// TestFollowNeedsFactor shows that a stream in a session without a second factor ends when its operator
+// gets a role that requires one.
 func TestFollowNeedsFactor(t *testing.T) {
 	w := newWorldThat(t, operator.Owner)
 	in := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
@@ -127,7 +127,7 @@ func TestFollowNeedsFactor(t *testing.T) {
 	_, err := w.operators.Update(t.Context(), o.ID, operator.Input{Roles: []operator.Membership{owner}}, "")
 	must(t, err)
 	if got := stream.next(); got != "end" {
-		t.Errorf("after a role that requires a second factor the event is %q, want end", got)
+		t.Errorf("after the change of the role the event is %q, want end", got)
 	}
 	if again := b.follow(base + "/audit/live?last=" + newest); again.StatusCode == http.StatusOK {
 		t.Error("a session without a second factor follows a list that requires one")
@@ -149,7 +149,7 @@ func TestPeek(t *testing.T) {
 	after, _, err := w.operators.Peek(t.Context(), b.cookie())
 	must(t, err)
 	if !after.Seen.Equal(s.Seen) {
-		t.Errorf("Peek sets the last use of the session to %v, want %v as before", after.Seen, s.Seen)
+		t.Errorf("Peek changes the last use of the session to %v, want %v", after.Seen, s.Seen)
 	}
 
 	w.pass(40 * time.Minute)

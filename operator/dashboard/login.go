@@ -71,7 +71,7 @@ func (a *loginPages) logIn(v *visit) error {
 }
 
 // offerPasskey returns the passkey prompt for the login page. A visitor who has requested too many
-// prompts gets the page without one.
+// prompts gets the page without a prompt.
 func (a *loginPages) offerPasskey(v *visit, next, wrong string) (passkeyForm, error) {
 	if !a.factors.passkeys() {
 		return passkeyForm{}, nil
@@ -132,8 +132,8 @@ func (a *loginPages) checkLogin(v *visit) (key factor.Passkey, cookie string, er
 	return key, cookie, err
 }
 
-// refusePasskey records in the audit trail that a passkey was rejected, and names its owner if it
-// is known.
+// refusePasskey records in the audit trail that a passkey was rejected, and names the passkey's owner
+// if the owner is known.
 func (a *loginPages) refusePasskey(v *visit, key factor.Passkey, why error) error {
 	o := v.account
 	if o.ID == "" && key.Owner.Kind == factor.Operator {
@@ -155,9 +155,9 @@ func (a *loginPages) logOut(v *visit) error {
 type setupPage struct {
 	Token     string
 	Email     string // the email in the link, or as typed
-	Fixed     bool   // the email comes from the link and cannot be changed
+	Fixed     bool   // whether the email comes from the link and cannot be changed
 	Name      string
-	Recovers  bool // the link sets a new password for an existing operator
+	Recovers  bool // whether the link sets a new password for an existing operator
 	Role      string
 	Project   string
 	InvitedBy string

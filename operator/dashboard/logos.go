@@ -58,7 +58,7 @@ func (a *brandPages) logoOf(ctx context.Context, name string) (*logoView, error)
 	return viewLogo(shown, body), nil
 }
 
-// logoFields returns the fields for the logos with the names in kept, and for the chosen ones.
+// logoFields returns the fields for the logos with the names in kept, and for the logos in chosen.
 func (a *brandPages) logoFields(
 	v *visit, kept map[brand.Theme]string, chosen brand.Logos,
 ) (fields []logoField, err error) {

@@ -77,7 +77,7 @@ func TestChosenLogo(t *testing.T) {
 }
 
 // TestBothLogos shows that one form sets the logos for light and dark pages, that the preview shows
-// each in its theme, and that one can be removed alone.
+// each logo in its theme, and that the logo for dark pages can be removed alone.
 func TestBothLogos(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -112,7 +112,7 @@ func TestBothLogos(t *testing.T) {
 			t.Fatalf("the logos %+v were saved, want both", saved)
 		}
 		if saved.light == saved.dark {
-			t.Fatalf("the logo %q was saved twice, want two different ones", saved.light)
+			t.Fatalf("the logo %q was saved twice, want two different logos", saved.light)
 		}
 
 		broken := b.uploadLogos(f, f.at, logos{dark: "<svg/>"}, "name", "Shop")

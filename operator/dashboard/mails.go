@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// mailPages serves the pages that show owners the emails of the installation, send emails again,
-// and send test emails.
+// mailPages serves the page on which owners see the emails of the installation. Its forms send an
+// email again, and send a test email.
 type mailPages struct {
 	*site
 	Installation Installation
@@ -63,7 +63,7 @@ var letterStates = []struct {
 	{"kept", status{Word: "Kept here"}}, {"dead", status{Kind: "bad", Word: "Given up"}},
 }
 
-// letterTitles are the names of the kinds of emails.
+// letterTitles maps the kinds of emails to the titles on the page.
 var letterTitles = map[string]string{
 	"reset_password":            "New password",
 	"verify_address":            "Confirm the address",

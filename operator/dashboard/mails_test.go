@@ -17,7 +17,7 @@ import (
 
 // mailing returns a Mailing with two emails, one of which is no longer retried. Emails can be sent
 // only to example.com. The recipients of test emails and the ids of retried emails are recorded in
-// w.
+// w.mailed.
 func (w *world) mailing() *dashboard.Mailing {
 	return &dashboard.Mailing{
 		State: func(context.Context) (dashboard.MailState, error) {
@@ -52,7 +52,7 @@ func (w *world) mailing() *dashboard.Mailing {
 	}
 }
 
-// TestMailPages shows that owners can see the emails, send them again, and, after they confirm
+// TestMailPages shows that owners can see the emails, retry those that failed, and, after they confirm
 // their identity, send test emails.
 func TestMailPages(t *testing.T) {
 	w := newWorld(t)
@@ -71,7 +71,7 @@ func TestMailPages(t *testing.T) {
 	b.post(at, at+"/two/retry", nil).wantStatus(t, http.StatusNotFound)
 	b.get("/dashboard/projects/"+w.one.ID).wantText(t, at+"?state=dead")
 
-	// A test email is sent, or the page shows why it could not be.
+	// A test email is sent, or the page shows why it could not be sent.
 	b.post(at, at+"/test", url.Values{"to": {"Ada@example.com"}}).leadsTo(t, at+"?done=mailed")
 	for to, reason := range map[string]string{"ada@example.org": "550 &lt;i&gt;no", "nobody": "not an email address"} {
 		b.post(at, at+"/test", url.Values{"to": {to}}).wantRefused(t, reason, `value="`+to+`"`)

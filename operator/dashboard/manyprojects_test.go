@@ -23,8 +23,8 @@ func (w *world) manyProjects() (last fabric.Project) {
 	return last
 }
 
-// TestManyProjectsFound shows that a project that neither the menu nor the first page of the list contains
-// can be searched for, remains selected, and can be chosen for a role without scripts.
+// TestManyProjectsFound shows that a search finds a project that is neither in the menu nor on the first
+// page of the list. The project remains selected, and can be chosen for a role without scripts.
 func TestManyProjectsFound(t *testing.T) {
 	w := newWorld(t)
 	last := w.manyProjects()
@@ -57,7 +57,7 @@ func TestManyProjectsFound(t *testing.T) {
 }
 
 // TestMostProjects shows that a project is found and can be chosen by its name even if there are more
-// projects than a search checks at once.
+// projects than a search reads at once.
 func TestMostProjects(t *testing.T) {
 	w := newWorld(t)
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "selvage.db")+"?_pragma=busy_timeout(60000)")

@@ -14,11 +14,12 @@ import (
 // shownNotice matches the notice on a page.
 const shownNotice = `<p class="notice" role="status">(.*?)</p>`
 
-// isolates removes the marks that isolate the direction of a name.
+// isolates removes the characters that keep the writing direction of a name from affecting the text
+// around it.
 var isolates = strings.NewReplacer("\u2068", "", "\u2069", "")
 
-// TestNoticesName shows that a notice names what was changed and explains the consequences. A URL
-// can only select a known notice.
+// TestNoticesName shows that a notice names what was changed, and says what this means or what to do
+// next. A URL can only select a known notice.
 func TestNoticesName(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -131,7 +132,7 @@ func TestAddressForeseen(t *testing.T) {
 	must(t, err)
 	b.get(room).wantText(t, "/public/lobby", "Foyer")
 
-	// The filter shows the title and the type of each kind, and subscribers are a kind, too.
+	// The filter names each kind by its title and its type. Subscribers are a kind, too.
 	b.post(people, base+"/subscribers", url.Values{"email": {"bob@example.com"}})
 	subscribers := b.get(base + "/resources?kind=subscribers")
 	subscribers.wantText(t, "bob@example.com", "Conference room (video room)")

@@ -36,7 +36,7 @@ func (w *world) newMail(email string, seen map[string]bool) (kinds []mail.Kind, 
 	return kinds, drafts
 }
 
-// TestOperatorsAreNotified shows that operators get emails about changes to the access to their
+// TestOperatorsAreNotified shows that operators get emails about changes that affect access to their
 // accounts, and that owners get emails about new operators.
 func TestOperatorsAreNotified(t *testing.T) {
 	w := newWorld(t)
@@ -64,7 +64,7 @@ func TestOperatorsAreNotified(t *testing.T) {
 	w.browser().signIn(anns)
 	wantMail("another sign-in from there", anns)
 
-	// Owners are notified of a new operator, and operators of the factors they set up.
+	// Owners are notified of new operators. Operators are notified of the factors that they set up.
 	bob, b := w.operator(bobs, operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	added := wantMail("the creation of an operator", anns, mail.OperatorAdded)
 	wantFacts(t, added, map[string]string{"new": bobs, "role": "admin"})
@@ -108,7 +108,7 @@ func TestOperatorsAreNotified(t *testing.T) {
 	wantMail("a recovery link for a disabled operator", bobs)
 }
 
-// wantFacts reports each fact that differs in an email.
+// wantFacts fails the test unless each email contains these facts.
 func wantFacts(t *testing.T, drafts []mail.Draft, want map[string]string) {
 	t.Helper()
 	for _, draft := range drafts {

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serve runs the handler of a route. A form that creates or sends something is handled once. A form
-// that replaces the session or deletes something is handled once if a double click sends it twice.
+// serve runs the handler of a route. A form that creates or sends something is handled only once. A form
+// that replaces the session or deletes something is handled only once if a double click sends it twice.
 func (a *site) serve(v *visit) error {
 	handle := func(w http.ResponseWriter, r *http.Request) (bool, error) {
 		v.w, v.r = w, r
@@ -50,8 +50,8 @@ func (v *visit) submissionID() string {
 
 // clickID identifies a form that this browser sends. Both requests of a double click have the same
 // cookies, because the browser has dropped the first response. The id of a form that deletes something
-// does not contain the cookies: its token belongs to the session, and the first response may have set
-// a cookie.
+// does not contain the cookies, because the form's token already belongs to the session, and the first
+// response may have set a cookie.
 func clickID(v *visit) string {
 	if v.route.ends {
 		return v.submissionID()
@@ -77,8 +77,8 @@ func (a *site) refuse(v *visit, err error) {
 }
 
 // halfDone returns the faults to show if the second step of a form failed after the first one was done.
-// text says what is missing. The response must be a success, so that the form cannot do the first step
-// again.
+// text says what is missing. The response must be a success, so that the first step is not done again if
+// the form is sent again.
 func (a *site) halfDone(v *visit, text string, err error) faults {
 	shown := faults{{Text: text}}
 	for _, p := range problem.All(err) {

@@ -54,9 +54,9 @@ func confirmation(form *html.Node) string {
 	return ""
 }
 
-// rightly fills in a form with values that are accepted, selects the first row of a list, and uses the
-// first button.
-func (f shownForm) rightly() url.Values {
+// validInput returns the form filled in with values that are accepted. The first row of a list is
+// selected, and the first button is used.
+func (f shownForm) validInput() url.Values {
 	sent := f.untouched()
 	for _, n := range f.fields {
 		name, kind := attribute(n, "name"), attribute(n, "type")
@@ -169,10 +169,10 @@ func (b browser) sendTogether(f shownForm, sent url.Values, times int) []answer 
 	return answers
 }
 
-// TestFormsSentTwice sends each form twice at once, as a double click without scripts does, and
-// then once more, as a browser does after going back. Only the first request makes or changes
-// something. The second succeeds, too, because the browser shows its response. The third gets a page
-// that says that the form was sent before, unless the form is repeatable.
+// TestFormsSentTwice shows what happens if a form is sent twice at once, as by a double click without
+// scripts, and then once more, as by a browser that has gone back. Only the first request makes or
+// changes something. The second succeeds, too, because the browser shows its response. The response
+// to the third says that the form was sent before, unless the form is repeatable.
 func TestFormsSentTwice(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -196,9 +196,10 @@ func TestFormsSentTwice(t *testing.T) {
 	}
 }
 
-// checkSentTwice sends a form three times, and reports whether the form was accepted.
+// checkSentTwice sends a form twice at once and then once more. It reports whether the form was
+// accepted.
 func checkSentTwice(t *testing.T, b browser, f shownForm) bool {
-	before, sent := b.actions(), f.rightly()
+	before, sent := b.actions(), f.validInput()
 	both := b.sendTogether(f, sent, 2)
 	b.pass(afterwards)
 	third := b.send(b.submit(f, sent))
@@ -272,7 +273,7 @@ func TestSentToTwoNodes(t *testing.T) {
 	id := f.action + "\n" + sent.Encode() // the id of the form on each node
 	_, err := w.forms.Begin(t.Context(), id)
 	must(t, err)
-	says := func(want string) {
+	wantExplanation := func(want string) {
 		t.Helper()
 		again := b.send(b.submit(f, sent))
 		again.wantStatus(t, http.StatusConflict)
@@ -280,11 +281,11 @@ func TestSentToTwoNodes(t *testing.T) {
 			t.Errorf("the page about the form sent again says %q, want %q", said, want)
 		}
 	}
-	says("is still being handled: reload this page.")
+	wantExplanation("is still being handled: reload this page.")
 	w.pass(4 * time.Minute)
-	says("The server stopped while it was handling this form")
+	wantExplanation("The server stopped while it was handling this form")
 	must(t, w.forms.End(t.Context(), id, ""))
-	says("A secret is shown only once")
+	wantExplanation("A secret is shown only once")
 }
 
 // TestRefusedFormSentAgain shows that a form that was refused can be sent again unchanged.

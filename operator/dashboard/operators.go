@@ -31,7 +31,7 @@ type operatorRow struct {
 	URL    string
 	Roles  []roleRow
 	Status status
-	Self   bool // the row is about the operator who views it
+	Self   bool // whether the row is about the operator who views it
 }
 
 // A roleRow is a role with the name of its project.
@@ -274,7 +274,7 @@ func (a *operatorPages) enableOperator(v *visit) error {
 	return a.change(v, operator.Input{Disabled: &disabled}, "operatorenabled")
 }
 
-// confirmEmail runs do if the email that was typed into the form is the operator's email. field is
+// confirmEmail calls do if the email that was typed into the form is the operator's email. field is
 // the id of the input for the email.
 func (a *operatorPages) confirmEmail(v *visit, field string, do func() error) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))

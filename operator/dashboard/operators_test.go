@@ -18,8 +18,8 @@ const (
 	invitedLink  = `id="link">[^?]*\?token=([a-z2-7]+)` // in a page
 )
 
-// invited invites bob and returns the token of the invitation.
-func invited(w *world, b browser) string {
+// inviteBob invites bob and returns the token of the invitation.
+func inviteBob(w *world, b browser) string {
 	b.Helper()
 	form := url.Values{"email": {"bob@example.com"}, "role": {"viewer"}, "project": {w.one.ID}}
 	return b.post(inviteForm, inviteForm, form).find(b, invitedLink)
@@ -40,7 +40,7 @@ func wantLinkTrail(w *world, want string) {
 	for _, e := range events.Items {
 		trail = append(trail, e.Action+" "+e.Detail["email"])
 		if e.Actor.Kind != audit.Operator {
-			w.Errorf("%s was done by %+v, want the operator", e.Action, e.Actor)
+			w.Errorf("the actor of %s is %+v, want an operator", e.Action, e.Actor)
 		}
 	}
 	if got := strings.Join(trail, ", "); got != want {
@@ -53,13 +53,13 @@ func TestInvitations(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 
-	// The form starts with the narrowest role in one project.
+	// Unless the owner chooses otherwise, the form invites a viewer of one project.
 	form := b.get(inviteForm)
 	form.wantText(t, `value="viewer" checked`, "no mail is sent")
 	form.wantNoText(t, `value="" selected`)
-	b.get(operatorList).wantNoText(t, `id="invitations"`) // there are none
+	b.get(operatorList).wantNoText(t, `id="invitations"`)
 
-	first := invited(w, b)
+	first := inviteBob(w, b)
 	list := b.get(operatorList)
 	list.wantText(t, "bob@example.com", "viewer in <bdi>One</bdi>", "ann@example.com", "Pending")
 
@@ -79,7 +79,7 @@ func TestInvitations(t *testing.T) {
 func TestWithdrawInvitation(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	token := invited(w, b)
+	token := inviteBob(w, b)
 	id := b.get(operatorList).find(t, `/operators/invitations/([0-9a-f-]+)/withdraw`)
 	withdraw := operatorList + "/invitations/" + id + "/withdraw"
 
@@ -87,7 +87,7 @@ func TestWithdrawInvitation(t *testing.T) {
 	byAdmin := url.Values{"form": {admin.token("/dashboard/account")}}
 	admin.send(admin.request("POST", withdraw, byAdmin)).wantStatus(t, http.StatusForbidden)
 	if !accepts(w, token) {
-		t.Error("an invitation is not accepted after an admin tried to withdraw it")
+		t.Error("after an admin tried to withdraw an invitation, it is not accepted")
 	}
 
 	b.post(operatorList, withdraw, nil).leadsTo(t, operatorList+"?done=withdrawn")

@@ -30,7 +30,7 @@ const (
 // BenchmarkPages requests pages of the dashboard in a project with a million calls, a million
 // subscribers and a million recordings: the first and the second page of a list, and searches.
 // cpu-us is the CPU time that this process, which includes the client, uses per page. bytes is the
-// size of the page, its style sheet and its script as sent. Inserting the rows takes minutes;
+// compressed size of the page, its style sheet and its script. Inserting the rows takes minutes;
 // SELVAGE_BENCH_ROWS sets a smaller number.
 func BenchmarkPages(b *testing.B) {
 	w := newWorld(b)
@@ -57,8 +57,8 @@ func BenchmarkPages(b *testing.B) {
 		files += weigh(b, w.url+path, who.client)
 	}
 
-	// middle returns the path of the second page of a list, or "" if there is none.
-	middle := func(list string) string {
+	// secondPage returns the path of the second page of a list, or "" if there is none.
+	secondPage := func(list string) string {
 		page := who.get(base + "/" + list).body
 		next := between(page, `rel="prev"`, "</nav>")
 		list, _, _ = strings.Cut(list, "?")
@@ -71,17 +71,17 @@ func BenchmarkPages(b *testing.B) {
 	}
 
 	for name, path := range map[string]string{
-		"home": base, "subscribers": base + "/subscribers", "subscribers, next": middle("subscribers"),
+		"home": base, "subscribers": base + "/subscribers", "subscribers, next": secondPage("subscribers"),
 		"subscriber":                               base + "/subscribers/" + sub.ID,
-		"subscribers by a word of all":             base + "/subscribers?email=ada",
+		"subscribers by a word that all contain":   base + "/subscribers?email=ada",
 		"subscribers by two words":                 base + "/subscribers?email=lovelace-777+ada",
 		"subscribers by a last name":               base + "/subscribers?email=king",
 		"subscribers by an unknown word":           base + "/subscribers?email=nobody",
 		"subscribers by words never used together": base + "/subscribers?email=lovelace+king",
-		"subscribers by a word of all, next":       middle("subscribers?email=ada"),
+		"subscribers by such a word, next":         secondPage("subscribers?email=ada"),
 		"recordings of an unknown party":           base + "/recordings?party=%2B1999",
 		"recordings":                               base + "/recordings",
-		"recordings, next":                         middle("recordings"),
+		"recordings, next":                         secondPage("recordings"),
 		"recordings of a call":                     base + "/recordings?call=a-call",
 		"recordings of a day":                      base + "/recordings?after=2026-01-01&before=2026-01-01",
 		"recording":                                base + "/recordings/" + rec.Sid,

@@ -11,8 +11,8 @@ import (
 type passkeyForm struct {
 	Action, Next, Form string
 	Prompt             string // identifies the page, since each page in a browser has its own challenge
-	Makes              bool   // the form creates a passkey instead of using one
-	Waits              bool   // the email field also offers passkeys
+	Makes              bool   // whether the form creates a passkey instead of using one
+	Waits              bool   // whether the email field also offers passkeys
 	Options            string // JSON for the browser's WebAuthn call
 	Origin             string
 	Button             string
@@ -46,8 +46,8 @@ func (a *factorPages) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (pass
 	return f, nil
 }
 
-// usePasskey verifies the passkey in a form and returns it. For a rejected passkey, the returned
-// value has only the owner, if the owner is known.
+// usePasskey verifies the passkey in a form and returns it. If the passkey is rejected, the returned value
+// contains only its owner, if known.
 func (a *factorPages) usePasskey(v *visit) (factor.Passkey, error) {
 	if !a.passkeys() {
 		return factor.Passkey{}, factor.ErrNone

@@ -14,10 +14,10 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// The pages that sign in and that add a passkey.
+// doorway is the sign-in page, and addPage is the page that adds a passkey.
 const doorway, addPage = "/dashboard/login", "/dashboard/account/passkey"
 
-// asked returns the passkey prompt on a page, and the form for its answer.
+// asked returns the options of the passkey prompt on a page, and the form for its answer.
 func (a answer) asked(t testing.TB) (options string, form url.Values) {
 	t.Helper()
 	options = a.find(t, `data-options="([^"]+)"`)
@@ -57,7 +57,7 @@ func (b browser) show(key *factortest.Authenticator, page, path string, more ...
 	return b.sendKey(path, form, key.Get([]byte(options)))
 }
 
-// wrongKey reports an error unless the page says that the passkey was rejected.
+// wrongKey fails the test unless the page says that the passkey was rejected.
 func (a answer) wrongKey(t testing.TB) {
 	t.Helper()
 	a.wantRefused(t, `id="passkey-error"`)
@@ -71,7 +71,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	key := b.passkey()
 	b.get("/dashboard/account").wantText(t, "<strong>Laptop</strong>", "10 codes are left.")
 
-	// The passkey alone signs in, with two factors.
+	// The passkey alone signs in, and counts as two factors.
 	w.browser().show(key, doorway, "/dashboard/login/passkey", "next", "/dashboard/account").
 		leadsTo(t, "/dashboard/account")
 	sessions, err := w.operators.Sessions(t.Context(), o.ID)
@@ -149,9 +149,8 @@ func TestEnrolByPasskey(t *testing.T) {
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
 }
 
-// TestFirstFactor shows that in a session that began before the second factor was set up, the
-// factor must be used before anything else. A sign-in with a password alone does not make its
-// network a proven place.
+// TestFirstFactor shows that a session that began before the second factor was set up needs the factor
+// before anything else. After a sign-in with a password alone, its network is not a proven place.
 func TestFirstFactor(t *testing.T) {
 	for name, add := range map[string]func(browser){
 		"app":     func(b browser) { b.app() },
@@ -168,7 +167,7 @@ func TestFirstFactor(t *testing.T) {
 			_, _, err := w.operators.SignIn(t.Context(), o.Email, good, from, nil)
 			must(t, err)
 			if w.operators.ProvenPlace(t.Context(), o, from) {
-				t.Error("a sign-in with a password alone makes its network known for two factors")
+				t.Error("after a sign-in with a password alone, its network is a proven place")
 			}
 
 			add(b)

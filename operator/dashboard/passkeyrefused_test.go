@@ -29,7 +29,7 @@ func (w *world) wantReasons(want map[string]int) {
 	}
 }
 
-// TestPasskeyReplay shows that the answer to a challenge is valid once, and only in the browser and
+// TestPasskeyReplay shows that the answer to a challenge is valid only once, and only in the browser and
 // on the page for which the challenge was made.
 func TestPasskeyReplay(t *testing.T) {
 	w := newWorld(t)
@@ -60,8 +60,8 @@ func TestPasskeyReplay(t *testing.T) {
 	half.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
 	options, form = w.browser().get(doorway).asked(t)
 	_, factor := half.get("/dashboard/factor").asked(t)
-	elsewhere := url.Values{"form": factor["form"], "prompt": form["prompt"]}
-	half.sendKey("/dashboard/factor", elsewhere, key.Get([]byte(options))).wrongKey(t)
+	asFactor := url.Values{"form": factor["form"], "prompt": form["prompt"]}
+	half.sendKey("/dashboard/factor", asFactor, key.Get([]byte(options))).wrongKey(t)
 	w.wantReasons(map[string]int{"passkey_stale": 3})
 }
 
@@ -123,7 +123,7 @@ func TestPasskeyFlood(t *testing.T) {
 		b.show(key, "/dashboard/confirm", "/dashboard/confirm").leadsTo(t, "/dashboard")
 	}
 
-	// Rejected ones count, and the audit trail records only a few of them.
+	// Rejected passkeys count, and the audit trail records only a few of them.
 	form := url.Values{"form": {b.token("/dashboard/confirm")}, "prompt": {"none"}}
 	for range 8 {
 		b.sendKey("/dashboard/confirm", form, []byte("{}")).wrongKey(t)

@@ -32,7 +32,7 @@ type reading struct {
 
 // readingsOf describes how legible a color is on light and on dark pages.
 func readingsOf(w *messages.Words, c brand.Color) []reading {
-	// change is a format for the contrast and the shown color.
+	// change is the format of the text if another color is shown: for the contrast and the shown color.
 	describe := func(ground string, contrast float64, shown brand.Color, change string) reading {
 		ratio := w.Number(fmt.Sprintf("%.1f", contrast))
 		if shown == c {
@@ -127,13 +127,13 @@ func (a *brandPages) sampleLogin(
 	}
 
 	// The query replaces these settings of the client. If a value in the query is empty, the
-	// project's is used.
+	// project's value is used.
 	client.BrandColor, client.TermsURI, client.PolicyURI = "", "", ""
 	b, err := a.Clients.Clients.Brand(v.r.Context(), client)
 	if err != nil {
 		return page, view, err
 	}
-	if c == nil { // the query holds the project's own branding, so there is nothing to fall back on
+	if c == nil { // the query holds the project's own branding, which has no fallback
 		b = idp.Brand{Logo: b.Logo, DarkLogo: b.DarkLogo}
 	}
 
@@ -155,7 +155,7 @@ func (a *brandPages) sampleLogin(
 	return page, view, nil
 }
 
-// firstHost returns the host of the first redirect URI, as login pages show it, or "" without one.
+// firstHost returns the host of the first redirect URI, as login pages show it, or "" if there is none.
 func firstHost(redirectURIs []string) string {
 	if len(redirectURIs) == 0 {
 		return ""

@@ -101,8 +101,8 @@ func (a *rulePages) showRules(v *visit) error {
 	})
 }
 
-// findChoice returns the choice with the given value. If there is no such choice, it returns one with
-// value as its title.
+// findChoice returns the choice with the given value. If there is none, it returns a new choice whose
+// title is the value.
 func findChoice(choices []choice, value string) choice {
 	for _, c := range choices {
 		if c.Value == value {
@@ -215,13 +215,13 @@ var sizeUnits = map[string]float64{"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
 // parseSize parses a number of bytes, or a number with a unit, such as 1.5 GB.
 func parseSize(text string) (bytes int64, ok bool) {
 	text = strings.ToLower(strings.ReplaceAll(text, " ", ""))
-	digits := strings.IndexFunc(text, unicode.IsLetter) // how many bytes precede the unit
-	if digits < 0 {
+	unitAt := strings.IndexFunc(text, unicode.IsLetter)
+	if unitAt < 0 {
 		n, err := strconv.ParseInt(text, 10, 64)
 		return n, err == nil
 	}
-	unit, isKnown := sizeUnits[text[digits:]]
-	n, err := strconv.ParseFloat(strings.Replace(text[:digits], ",", ".", 1), 64)
+	unit, isKnown := sizeUnits[text[unitAt:]]
+	n, err := strconv.ParseFloat(strings.Replace(text[:unitAt], ",", ".", 1), 64)
 	if !isKnown || err != nil || n < 0 || n*unit > 1e18 {
 		return 0, false
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestRules shows that viewers see the rules of a project. Admins can change the rules after they
-// confirm their identity, and the audit trail records each change.
+// TestRules shows that viewers see the rules of a project. Admins can change the rules if they have
+// recently confirmed their identity, and the audit trail records each change.
 func TestRules(t *testing.T) {
 	w := newWorld(t)
 	admin, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
@@ -92,7 +92,7 @@ func TestRules(t *testing.T) {
 	}
 	event := found.Items[0]
 	if event.Actor.ID != admin.ID {
-		t.Errorf("the change was recorded by %s, want the admin %s", event.Actor.ID, admin.ID)
+		t.Errorf("the recorded actor of the change is %s, want the admin %s", event.Actor.ID, admin.ID)
 	}
 	for rule, want := range map[string]string{"registration": "open", "require_factor": "true", "record_calls": "on"} {
 		if got := event.Detail[rule]; got != want {

@@ -11,7 +11,7 @@ import (
 // A projectChoice is the part of a form that selects the project of a role.
 type projectChoice struct {
 	Projects []choice
-	Others   bool   // there are more projects, so the form also has an input for the name or id of one
+	Others   bool   // whether there are more projects; if so, the form also has an input for a name or id
 	Typed    string // the text in this input
 }
 
@@ -43,8 +43,8 @@ var projectNames = naming{
 	several: "%s names more than one project. Enter the id.",
 }
 
-// sentProject returns the id of the project in a form, or "". The name or id that was typed takes
-// precedence over the selected project.
+// sentProject returns the id of the project in a form, or "". A typed name or id takes precedence over
+// the selected project.
 func (a *operatorPages) sentProject(v *visit) (string, error) {
 	text := plainText(v.form.Get(otherProject))
 	if text == "" {

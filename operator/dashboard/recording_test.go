@@ -57,7 +57,7 @@ func TestUploadRefused(t *testing.T) {
 
 	unknown := w.browser().upload(base, raw)
 	if at := unknown.Header.Get("Location"); !strings.HasPrefix(at, "/dashboard/login") {
-		t.Errorf("%s without a login leads to %q, want the login", unknown, at)
+		t.Errorf("%s without a login leads to %q, want the login page", unknown, at)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestUpload(t *testing.T) {
 	home := "/dashboard/projects/" + w.one.ID
 	activity := between(b.get(home).body, `href="`+one+`"`, "</a>")
 	if !strings.Contains(activity, "15551234567") {
-		t.Errorf("the home page links to the upload with %q, want the number in it", activity)
+		t.Errorf("the home page links to the upload with %q, want it to contain the number", activity)
 	}
 	b.get(home+"/recordings").wantText(t,
 		`title="2026-01-31T15:04:00Z">31 Jan 2026, 15:04:00<`,
@@ -167,7 +167,7 @@ func TestRecordingPage(t *testing.T) {
 	later := strings.TrimSuffix(withoutStart.Header.Get("Location"), "?done=stored")
 	for at, want := range map[string]string{one: "31 Jan 2026, 15:04:00 UTC", later: "Unknown"} {
 		if got := b.get(at).find(t, "<dt>Call started</dt><dd>([^<]*)<"); got != want {
-			t.Errorf("the call of %s started %q, want %q", at, got, want)
+			t.Errorf("the page %s says that the call started %q, want %q", at, got, want)
 		}
 	}
 
@@ -206,7 +206,7 @@ func TestRecordingPage(t *testing.T) {
 	}
 }
 
-// TestFindRecordings shows that recordings are found by direction, by call, by party and more.
+// TestFindRecordings shows that recordings are found by direction, call, party and other properties.
 func TestFindRecordings(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -12,7 +12,7 @@ import (
 // A savedFilter is a link to the recordings that match a saved filter.
 type savedFilter struct {
 	ID, Name, URL string
-	Here          bool   // the page shows these recordings
+	Here          bool   // whether the page shows these recordings
 	Typed         string // a new name that was refused
 }
 

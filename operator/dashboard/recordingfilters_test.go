@@ -42,7 +42,7 @@ func TestSavedFilters(t *testing.T) {
 	replaced := b.get(at)
 	replaced.wantText(t, at+"?held=yes")
 	if n := strings.Count(replaced.body, "<bdi>Late sales<"); n != 1 {
-		t.Errorf("after saving a filter with the same name, the list has %d of that name, want 1", n)
+		t.Errorf("after saving a filter twice, the list has %d filters with its name, want 1", n)
 	}
 	b.get("/dashboard/projects/"+w.two.ID+"/recordings").wantNoText(t, "Late sales")
 

@@ -73,7 +73,7 @@ type ruleRow struct {
 	Of, Keep string
 }
 
-// showRule returns the row of a rule. subscriber is the name of the rule's subscriber, if it has one.
+// showRule returns the row of a rule. subscriber is the name of the rule's subscriber, if there is one.
 func showRule(rule recordings.Rule, subscriber string) ruleRow {
 	row := ruleRow{Rule: rule, Of: "All recordings", Keep: "Forever"}
 	switch {

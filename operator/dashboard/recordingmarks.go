@@ -41,7 +41,7 @@ func (a *recordingPages) markRecording(v *visit) error {
 	return v.redirect(v.base() + "/recordings/" + sid + "?done=changed")
 }
 
-// markInputs returns the inputs of the form that tags and holds a recording, with their current values.
+// markInputs returns the inputs for the tags and the hold of a recording, with their current values.
 func markInputs(r recordings.Recording) []input {
 	return []input{{Name: "tags", Value: strings.Join(r.Tags, " ")}, {Name: "hold", Value: r.Hold}}
 }

@@ -35,7 +35,7 @@ type recordingRow struct {
 	Who     string // who called whom
 	Call    string // id of the call or the conference
 	CallURL string // URL of the recordings of the call or the conference
-	Stored  string // the day on which it was stored, if this is not the day of the call
+	Stored  string // the day on which the recording was stored, if this is not the day of the call
 	Status  status
 }
 

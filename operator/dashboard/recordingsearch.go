@@ -42,8 +42,8 @@ func (v *visit) recordingFinder() finder {
 		v.textFilter("subscriber", "Subscriber", "email or id"))
 }
 
-// recordingFilter reads the filters from the URL, except for the search box. err describes invalid
-// days.
+// recordingFilter reads the filters from the URL, except for the search box. It returns an error for
+// invalid days.
 func (a *recordingPages) recordingFilter(v *visit) (recordings.Filter, error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }

@@ -49,7 +49,7 @@ type usageRow struct {
 	Price      string
 }
 
-// newUsageRow formats the usage of a day, or a sum, in the visitor's language.
+// newUsageRow formats the usage of one or more days in the visitor's language.
 func newUsageRow(v *visit, u recordings.Usage) usageRow {
 	w := v.words()
 	return usageRow{
@@ -64,7 +64,7 @@ func newUsageRow(v *visit, u recordings.Usage) usageRow {
 // minutesOf returns the recorded minutes, rounded.
 func minutesOf(u recordings.Usage) int64 { return (u.Seconds + 30) / 60 }
 
-// dollars formats the price with the given number of decimals.
+// dollars formats the price, which is in millionths of a dollar, with the given number of decimals.
 func dollars(u recordings.Usage, decimals int) string {
 	return strconv.FormatFloat(float64(u.Price)/1e6, 'f', decimals, 64)
 }
@@ -106,7 +106,7 @@ func (a *recordingPages) showUsage(v *visit) error {
 	return a.page(v, http.StatusOK, "Usage", "recording_usage", p)
 }
 
-// usageCharts returns charts of consecutive days. first is the first of these days.
+// usageCharts returns charts of the usage on consecutive days. first is the first of these days.
 func usageCharts(w *words.Words, days []recordings.Usage, first time.Time) []chart {
 	stored := make([]int64, len(days))
 	minutes := make([]int64, len(days))

@@ -42,7 +42,7 @@ func (v *visit) registrationTokenRow(k fabric.RegistrationToken) registrationTok
 type registrationTokensPage struct {
 	foundList[registrationTokenRow]
 	Rule       choice // the project's rule for the registration of clients
-	Accepts    bool   // the rule permits registration with tokens
+	Accepts    bool   // whether the rule permits registration with tokens
 	Endpoint   string
 	Made       string // the token that was just created
 	Name, Uses string

@@ -11,9 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestRegistrationTokenPage shows that an operator can permit registrations and create an initial
-// access token. The token is shown once. A client that registers with it is shown with its origin.
-// The token can be revoked.
+// TestRegistrationTokenPage shows that an operator can permit registrations, and can create and revoke an
+// initial access token. The token is shown only once. Pages say that a client has registered with a token.
 func TestRegistrationTokenPage(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -39,7 +39,7 @@ func (a *resourcePages) chooseKind(v *visit) error {
 var firstKinds = []string{"conference_rooms", "swml_scripts", "ring_groups", "sip_endpoints", "sip_gateways",
 	"swml_webhooks"}
 
-// byUse returns the kinds with firstKinds first.
+// byUse returns the kinds in catalog, beginning with firstKinds.
 func byUse(catalog []*kinds.Kind) []*kinds.Kind {
 	rank := func(k *kinds.Kind) int {
 		if i := slices.Index(firstKinds, k.Path); i >= 0 {
@@ -174,8 +174,8 @@ type resourcePage struct {
 	About     string
 	Facts     []fact
 	Addresses []addressRow
-	Answers   bool     // the resource answers calls to its addresses
-	Guests    bool     // guests can join in a browser
+	Answers   bool     // whether the resource answers calls to its addresses
+	Guests    bool     // whether guests can join in a browser
 	Lifetimes []choice // possible lifetimes of a link for guests
 	Snippets  []snippet
 	Deployed  *versionList

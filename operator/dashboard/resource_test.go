@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// typed returns the example of a kind in two forms: as an operator would type it into the form, and
+// exampleOf returns the example of a kind in two forms: as an operator would type it into the form, and
 // as values.
-func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
+func exampleOf(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	t.Helper()
 	example, posted := make(kinds.Values), make(url.Values)
 	must(t, json.Unmarshal(k.Examples[0], &example))
@@ -74,7 +74,7 @@ func TestResourceForms(t *testing.T) {
 // checkResourceForm creates the example of a kind, and then saves it unchanged.
 func checkResourceForm(t *testing.T, b browser, k *kinds.Kind) {
 	base := "/dashboard/projects/" + b.one.ID
-	posted, want := typed(t, k)
+	posted, want := exampleOf(t, k)
 	if posted.Has("calling_handler_resource_id") { // the example names a missing resource
 		posted.Del("calling_handler_resource_id")
 		posted.Del("call_handler")

@@ -164,7 +164,7 @@ const subscriberKind = "subscribers"
 const subscriberType = "subscriber"
 
 // kindTitle returns the title of a kind. If the name of its type differs, kindTitle adds the name,
-// because people look for either.
+// because people may look for either.
 func kindTitle(k *kinds.Kind) string {
 	typeName := strings.ReplaceAll(k.Type, "_", " ")
 	if strings.EqualFold(typeName, k.Title) {

@@ -36,7 +36,7 @@ type roomPage struct {
 	Base, URL  string
 	Running    bool
 	MayChange  bool
-	Live       string // the URL of its event stream, while the session is running
+	Live       string // the URL of the session's event stream; "" after the session has ended
 	Members    []memberRow
 	Past       []callRow // members that have left the session
 	Recordings []recordingRow

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// openRoom adds a running session of a room with a member, and returns both.
+// openRoom adds a running room session with one member. It returns the session and the member's call.
 func (w *world) openRoom() (calls.RoomSession, calls.Record) {
 	w.Helper()
 	s := calls.RoomSession{
@@ -108,7 +108,7 @@ func TestRoomChanges(t *testing.T) {
 	requests, err := w.rows.TakeRequests(t.Context(), "n")
 	must(t, err)
 	if len(requests) != 0 {
-		t.Fatalf("the refused forms change the calls %v, want none", requests)
+		t.Fatalf("the refused forms request the changes %v, want none", requests)
 	}
 
 	for _, tt := range []struct{ path, done string }{

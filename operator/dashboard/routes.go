@@ -20,7 +20,7 @@ type route struct {
 	serve   func(*visit) error
 	nav     string // title in the navigation; "" means that the navigation does not list the page
 	group   navGroup
-	once    bool  // the form makes or sends something; see site.serve
+	once    bool  // the form creates or sends something; see site.serve
 	enters  bool  // the form begins or replaces the session; see site.serve
 	ends    bool  // the form deletes or ends something; see site.serve
 	fresh   bool  // the operator must have confirmed their identity recently

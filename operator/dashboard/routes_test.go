@@ -14,15 +14,15 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// open lists the routes that need no login.
-var open = map[string]bool{
+// openRoutes lists the routes that need no login.
+var openRoutes = map[string]bool{
 	"GET /dashboard/login": true, "POST /dashboard/login": true, "POST /dashboard/login/passkey": true,
 	"GET /dashboard/setup": true, "POST /dashboard/language": true, "POST /dashboard/setup": true,
 	"GET /dashboard/login/passkey": true, // leads to the login page
 }
 
-// own lists the routes that every operator may use for their own account.
-var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
+// ownPaths lists the paths that every operator may use for their own account.
+var ownPaths = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
 	"/dashboard/language", "/dashboard/logout", "/dashboard/projects", "/dashboard/search"}
 
 // things returns a replacer for the parameters in paths. It replaces them with the ids of existing
@@ -94,10 +94,10 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 func isOwn(route string) bool {
 	_, pattern, _ := strings.Cut(route, " ")
 	return strings.HasPrefix(pattern, "/dashboard/account") ||
-		slices.Contains(own, pattern) && route != "POST /dashboard/projects"
+		slices.Contains(ownPaths, pattern) && route != "POST /dashboard/projects"
 }
 
-// formEnds lists the ends of paths that show something only to operators who may change it.
+// formEnds lists the endings of the paths of pages that viewers may not open.
 var formEnds = []string{"/new", "/edit", "/{kind}", "/upload", "{id}/export", "/{what}"}
 
 // isForChange reports whether a route changes something, or leads to a form that does. Viewers may
@@ -109,9 +109,9 @@ func isForChange(method, pattern string) bool {
 	return slices.ContainsFunc(formEnds, func(end string) bool { return strings.HasSuffix(pattern, end) })
 }
 
-// TestRoutesAreRefused shows that each route is refused without a login and to operators with no
-// role in the project. Viewers may not use the routes that change something, and only owners of all
-// projects may use those of the installation (threats D02, D04).
+// TestRoutesAreRefused shows that each route is refused without a login, and to operators without a
+// role in the project. Viewers may not use routes that change something. Only owners of all projects
+// may use the routes of the installation (threats D02, D04).
 func TestRoutesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -123,7 +123,7 @@ func TestRoutesAreRefused(t *testing.T) {
 
 	routes := w.api.Routes()
 	for _, route := range routes {
-		if open[route] {
+		if openRoutes[route] {
 			continue
 		}
 		method, pattern, _ := strings.Cut(route, " ")
@@ -177,7 +177,7 @@ var otherOrigins = []struct {
 	change func(r *http.Request)
 }{
 	{"cross-site", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }},
-	{"from a sister site", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }},
+	{"from another origin of the same site", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }},
 	{"from a different Origin", func(r *http.Request) {
 		r.Header.Del("Sec-Fetch-Site")
 		r.Header.Set("Origin", "https://evil.example")

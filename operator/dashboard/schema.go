@@ -185,7 +185,7 @@ func written(value json.RawMessage) string {
 	return string(value)
 }
 
-// pretty returns indented JSON.
+// pretty returns a value as indented JSON. It returns "" for null or an invalid value.
 func pretty(value json.RawMessage) string {
 	var b bytes.Buffer
 	if value == nil || string(value) == "null" || json.Indent(&b, value, "", "  ") != nil {
@@ -201,7 +201,7 @@ func listed(value json.RawMessage) []string {
 	return texts
 }
 
-// inOrder returns values as choices. The values in chosen come first, in that order.
+// inOrder returns values as choices. The values in chosen come first, in the order of chosen.
 func inOrder(values, chosen []string) (choices []choice) {
 	for _, value := range chosen {
 		choices = append(choices, choice{Value: value, Title: value, Chosen: true})
@@ -265,8 +265,8 @@ var booleanTitles = map[string]string{"true": "Yes", "false": "No"}
 // A fact is a labeled value on a page.
 type fact struct {
 	Name, Text string
-	Long       bool // the text may have several lines
-	Ours       bool // the text comes from the dashboard, not from the resource, so it is translated
+	Long       bool // whether the text may have several lines
+	Ours       bool // whether the text comes from the dashboard, not from the resource, so it is translated
 }
 
 // noLimit is the hint of an input whose value 0 means no limit.

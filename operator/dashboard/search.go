@@ -44,8 +44,8 @@ type hitGroup struct {
 // A hit is one result. Note adds a detail, such as an address.
 type hit struct{ Title, Note, URL string }
 
-// maxHits is the maximum number of results of one kind. Searches look for one more, to tell whether
-// there are more.
+// maxHits is the maximum number of results of one kind. Searches ask for one more, which shows
+// whether there are more.
 const maxHits = 6
 
 // search serves GET /dashboard/search and GET /dashboard/projects/{project}/search. The query
@@ -81,8 +81,8 @@ func isNoMatch(err error) bool {
 	return p != nil && p.Kind != problem.Unavailable
 }
 
-// lists maps the title of a group of results to the path of the list that can search for the same
-// query.
+// lists maps the title of a group of results to the path of the list that can be searched with the
+// same query.
 var lists = map[string]string{
 	"Subscribers":   "subscribers",
 	"Resources":     "resources",
@@ -147,8 +147,8 @@ func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
 	return g, nil
 }
 
-// maxProjectPages is the maximum number of pages in which findProjects looks. A page without results
-// covers several thousand projects.
+// maxProjectPages is the maximum number of pages that findProjects reads. Several thousand projects
+// are searched before a page without results is returned.
 const maxProjectPages = 10
 
 // findProjects finds the operator's projects by a part of the name or by id.
@@ -201,7 +201,7 @@ func (a *searchPages) findSubscribers(v *visit, query string) (hitGroup, error) 
 	return g, nil
 }
 
-// findAddresses finds resources by a part of the title or by the path of their address.
+// findAddresses finds resources by a part of their title, or by the path of their address.
 func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
 	found, err := a.addressesLike(v, query)
 	if err != nil {
@@ -221,8 +221,8 @@ func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
 	return g, nil
 }
 
-// addressesLike returns the address with the path query or, for any other text, the first addresses
-// with the text in their title.
+// addressesLike returns the address with the path query. If query is not a path, it returns the first
+// addresses with query in their title.
 func (a *searchPages) addressesLike(v *visit, query string) ([]fabric.Address, error) {
 	if strings.HasPrefix(query, "/") {
 		one, err := a.site.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, query)

@@ -10,10 +10,11 @@ import (
 	"github.com/selvage/selvage/operator/names"
 )
 
-// uuid matches the ids of most rows.
+// uuid matches ids that are UUIDs, as most ids are.
 var uuid = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// findByID finds the row with the given id.
+// findByID returns every resource, address, client, API key, call and webhook of the project that
+// has the given id.
 func (a *searchPages) findByID(v *visit, query string) (g hitGroup, err error) {
 	g.Title = "Id"
 	if !uuid.MatchString(query) {

@@ -140,7 +140,7 @@ func TestSecretsThroughKey(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	keeper, _ := w.newKey(b, base, "keeper", "Management")
 
-	// createWith creates a key in a request that was authenticated with the key id.
+	// createWith creates a key in a request that was authenticated with the key that has the given id.
 	createWith := func(id, name string) fabric.APIKey {
 		t.Helper()
 		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})
@@ -160,7 +160,8 @@ func TestSecretsThroughKey(t *testing.T) {
 	shown.wantText(t,
 		`value="api_key `+child.ID, "Created with <bdi>keeper</bdi>,",
 		`value="api_key `+grandchild.ID, "Created with <bdi>child</bdi>,")
-	shown.wantNoText(t, other.ID, `value="api_key `+keeper.ID) // seen by another operator; revoked
+	// Somebody else has seen the first of these keys, and the second is revoked.
+	shown.wantNoText(t, other.ID, `value="api_key `+keeper.ID)
 
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + grandchild.ID}}).leadsTo(t, at+"?done=madeended")
 	k, err := w.fabric.APIKeys.Find(t.Context(), w.one.ID, grandchild.ID)

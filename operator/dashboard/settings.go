@@ -19,8 +19,8 @@ type settingsPages struct {
 	Installation Installation
 }
 
-// An Installation provides the data and actions for owners that do not belong to a project. If one
-// of its functions is nil, the page omits that section.
+// An Installation provides owners with the data and actions that do not belong to a project. If one
+// of its functions is nil, the page omits the section for it.
 type Installation struct {
 	Policies func() []Policy // returns the configuration
 
@@ -236,7 +236,7 @@ var verdicts = map[string]status{
 // A stylesPage shows each element of the pages in all themes, side by side.
 type stylesPage struct {
 	Themes []string
-	Pages  bool // show the login and account pages instead of the dashboard
+	Pages  bool // whether to show the login and account pages instead of the dashboard
 }
 
 // showStyles serves GET /dashboard/_styles, a page for developers. Only owners on the server's own

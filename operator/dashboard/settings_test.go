@@ -15,7 +15,7 @@ import (
 )
 
 // installation returns an installation whose next ES256 key is too young to rotate. It records key
-// rotations in w.
+// rotations in w.rotated.
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
@@ -84,7 +84,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the changed settings lack tokens.guest: %s", changed)
 	}
 	if n := strings.Count(usual, ">12h<"); n != 2 {
-		t.Errorf("the settings with default values have 12h %d times, want 2: %s", n, usual)
+		t.Errorf("the settings with default values contain 12h %d times, want 2: %s", n, usual)
 	}
 
 	limits := b.get("/dashboard/limits")

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestSetupLink shows that the first operator joins through a link, and that the link works once.
+// TestSetupLink shows that the first operator joins through a link, and that the link works only once.
 func TestSetupLink(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, token, err := w.operators.First(t.Context())
@@ -37,11 +37,11 @@ func TestSetupLink(t *testing.T) {
 		{"the field of the password", between(guessable, `<input id="password"`, ">"), " autofocus"},
 	} {
 		if !strings.Contains(tt.part, tt.want) {
-			t.Errorf("after a weak password, %s is %q, want %q in it", tt.name, tt.part, tt.want)
+			t.Errorf("after a weak password, %s is %q, want it to contain %q", tt.name, tt.part, tt.want)
 		}
 	}
 	if field := between(guessable, `<input id="username"`, ">"); strings.Contains(field, "autofocus") {
-		t.Errorf("after a weak password, the field of the email is %q, want no focus on it", field)
+		t.Errorf("after a weak password, the field of the email is %q, want it not to have the focus", field)
 	}
 
 	// The link is used up, and no other page is accessible without a second factor.
@@ -56,9 +56,9 @@ func setupForm(token string) url.Values {
 	return url.Values{"token": {token}, "username": {"ann@example.com"}, "name": {"Ann"}, "password": {good}}
 }
 
-// enrolled sets up the first operator with an authenticator app. It returns the operator's browser,
+// enrolFirst sets up the first operator with an authenticator app. It returns the operator's browser,
 // a function that returns the app's current code, and a recovery code.
-func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery string) {
+func enrolFirst(t *testing.T, w *world) (b browser, code func() string, recovery string) {
 	t.Helper()
 	_, token, err := w.operators.First(t.Context())
 	must(t, err)
@@ -86,7 +86,7 @@ func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery s
 // another app.
 func TestFirstOperator(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
-	b, code, _ := enrolled(t, w)
+	b, code, _ := enrolFirst(t, w)
 	b.get("/dashboard").leadsTo(t, "/dashboard/projects/"+w.one.ID)
 	b.post("/dashboard/account", "/dashboard/logout", url.Values{}).leadsTo(t, "/dashboard/login")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
@@ -101,10 +101,10 @@ func TestFirstOperator(t *testing.T) {
 	b.get("/dashboard/account").wantText(t, "Authenticator app", "10 codes are left.")
 }
 
-// TestRecoveryCode shows that an operator's recovery code works once.
+// TestRecoveryCode shows that an operator's recovery code works only once.
 func TestRecoveryCode(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
-	_, _, recovery := enrolled(t, w)
+	_, _, recovery := enrolFirst(t, w)
 	in := url.Values{"username": {"ann@example.com"}, "password": {good}}
 	proof := url.Values{"code": {recovery}}
 

@@ -13,7 +13,7 @@ type shortcut struct {
 	path     string // within the project, or within the dashboard if note is installation
 	may      operator.Action
 	needs    feature // what the server must have for the page to exist
-	frequent bool    // offered on the home page, and by the search before anything is typed
+	frequent bool    // whether it is shown on the home page, and by the search before anything is typed
 }
 
 // A feature is a part of the server that may be missing.
@@ -89,7 +89,7 @@ func (s shortcut) hit(v *visit) hit {
 }
 
 // findShortcuts returns the shortcuts that match a query, in English or in the operator's language.
-// An empty query finds the frequent ones.
+// An empty query finds the frequent shortcuts.
 func (a *searchPages) findShortcuts(v *visit, projectID, query string) (hits []hit) {
 	for _, s := range a.shortcutsFor(v, projectID) {
 		isHit := s.frequent

@@ -26,8 +26,8 @@ type site struct {
 	Fabric        *fabric.Fabric
 	Factors       *factor.Factors // nil if second factors are not supported
 	RequireFactor []operator.Role
-	NoCalls       bool // the server carries no calls for its clients
-	NoRecordings  bool // the server keeps no recordings
+	NoCalls       bool // whether the server carries no calls for its clients
+	NoRecordings  bool // whether the server keeps no recordings
 	PublicURL     string
 	AuthURL       string
 	Log           *slog.Logger
@@ -97,7 +97,7 @@ type errorPage struct{ Text, RequestID string }
 // error and a remedy.
 func (a *site) fail(v *visit, err error) {
 	switch {
-	case errors.Is(err, errSignIn) && v.operator.ID != "": // the second factor was used before
+	case errors.Is(err, errSignIn) && v.operator.ID != "": // the second factor has already been presented
 		_ = v.redirect(orFront(ownPath(cmp.Or(v.form.Get("next"), v.r.URL.Query().Get("next")))))
 		return
 	case a.keepUnsent(v, err), a.keepTyped(v, err):
@@ -149,8 +149,8 @@ func describeProblem(p *problem.Error) (status int, title, text string) {
 	return http.StatusUnprocessableEntity, "Not possible", text
 }
 
-// describeFaults describes the errors in a form. An error about one of fields, which are the ids of
-// inputs, leads to that input. ok is false for errors that the operator cannot correct in the form.
+// describeFaults describes the errors in a form. fields are the ids of inputs. An error about one of them
+// leads to that input. ok is false for errors that the operator cannot correct in the form.
 func describeFaults(err error, fields ...string) (all faults, ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {

@@ -13,8 +13,8 @@ import (
 type step struct {
 	Title   string
 	URL     string // the page for the task
-	Command string // does the same in a shell
-	Hint    string // what is missing, if the task was begun
+	Command string // the command for the task
+	Hint    string // what is still missing, if the task has been begun
 	Done    bool
 }
 

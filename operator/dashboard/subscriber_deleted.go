@@ -28,7 +28,7 @@ func (a *subscriberPages) deletedPage(v *visit, code int, wrong faults) error {
 }
 
 // deletedSubscriber returns the id in the visit's path, and the name that the deleted subscriber with
-// this id had. If the name was erased with another account of the person, it returns the id as name.
+// this id had. If the name was erased with another account of the person, it returns the id as the name.
 func (a *subscriberPages) deletedSubscriber(v *visit) (id, name string, err error) {
 	id = strings.ToLower(v.r.PathValue("id"))
 	if !uuid.MatchString(id) {
@@ -45,7 +45,7 @@ func (a *subscriberPages) deletedSubscriber(v *visit) (id, name string, err erro
 }
 
 // eraseDeleted serves POST /dashboard/projects/{project}/subscribers/{id}/erase. It erases a
-// subscriber that was deleted before, and not restored by an import since.
+// subscriber that was deleted before, and has not been restored by an import since.
 func (a *subscriberPages) eraseDeleted(v *visit) error {
 	id, name, err := a.deletedSubscriber(v)
 	if err != nil {

@@ -30,8 +30,8 @@ func TestEraseDeleted(t *testing.T) {
 
 	named := func() url.Values { return url.Values{"confirm": {"ada@example.com"}} }
 	viewer.post(one, one+"/erase", named()).wantStatus(t, http.StatusForbidden)
-	elsewhere := strings.Replace(one, w.one.ID, w.two.ID, 1)
-	b.post(one, elsewhere+"/erase", named()).wantStatus(t, http.StatusNotFound)
+	inOtherProject := strings.Replace(one, w.one.ID, w.two.ID, 1)
+	b.post(one, inOtherProject+"/erase", named()).wantStatus(t, http.StatusNotFound)
 	b.post(one, one+"/erase", url.Values{"confirm": {"ada"}}).wantRefused(t)
 	name, err := w.fabric.Subscribers.DeletedName(t.Context(), w.one.ID, id)
 	must(t, err)
@@ -53,8 +53,8 @@ func TestEraseDeleted(t *testing.T) {
 	b.get(audit).wantNoText(t, "ada@example.com</bdi>")
 }
 
-// TestEraseRestored shows that a page of a deleted subscriber that was opened before the subscriber
-// was imported again does not erase the account.
+// TestEraseRestored shows that the page of a deleted subscriber does not erase the account if the
+// subscriber was imported again after the page was opened.
 func TestEraseRestored(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// An invitationPart is the part of a subscriber's page about their invitation.
+// An invitationPart is the part of a subscriber's page about the invitation of the subscriber.
 type invitationPart struct {
 	Pending          bool
 	Status           status
@@ -82,8 +82,8 @@ func (a *subscriberPages) keepsMail(v *visit) (kept bool, box string) {
 	return s.IsKept, s.Box + "?back=" + url.QueryEscape(page)
 }
 
-// canSignIn reports whether a subscriber has a password or a passkey, or the project offers another
-// provider to sign in with.
+// canSignIn reports whether a subscriber has a password or a passkey, or whether the project offers an
+// upstream provider to sign in with.
 func (a *subscriberPages) canSignIn(v *visit, s fabric.Subscriber, factors []factorRow) (bool, error) {
 	if s.PasswordHash != "" {
 		return true, nil
@@ -157,7 +157,7 @@ type shownOnce struct {
 	Link     string // an invitation link that an operator hands over
 	Replaced string // the address to which the previous link was mailed, or ""
 	Password string // a generated password
-	Added    bool   // the same form added the subscriber
+	Added    bool   // whether the same form added the subscriber
 }
 
 // handOverInvitation serves POST /dashboard/projects/{project}/subscribers/{id}/invite/link. It

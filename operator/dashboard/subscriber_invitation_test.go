@@ -67,8 +67,8 @@ func (w *world) accept(t *testing.T, token string) error {
 	return err
 }
 
-// TestInvitation shows that a subscriber's page shows the pending invitation, sends it again,
-// replaces it with a link to hand over and withdraws it.
+// TestInvitation shows that a subscriber's page shows the pending invitation. With the page's forms,
+// an operator can send it again, replace it with a link to hand over, and withdraw it.
 func TestInvitation(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -106,7 +106,7 @@ func TestInvitation(t *testing.T) {
 		t.Fatalf("the two emails contain the links %v and %v, want one each", first, second)
 	}
 	if err := w.accept(t, first[0]); !errors.Is(err, problem.NotFound) {
-		t.Errorf("after another email, the first link = %v, want not found", err)
+		t.Errorf("accepting the first link after another email = %v, want not found", err)
 	}
 
 	// A link to hand over replaces mailed links, and does not prove that the subscriber owns the
@@ -119,11 +119,11 @@ func TestInvitation(t *testing.T) {
 		t.Error("the link is shown twice")
 	}
 	if err := w.accept(t, second[0]); !errors.Is(err, problem.NotFound) {
-		t.Errorf("after a link to hand over, the mailed link = %v, want not found", err)
+		t.Errorf("accepting the mailed link after a link to hand over = %v, want not found", err)
 	}
 	b.post(one, one+"/invite/withdraw", nil).leadsTo(t, one+"?done=withdrawn")
 	if err := w.accept(t, link); !errors.Is(err, problem.NotFound) {
-		t.Errorf("a withdrawn link = %v, want not found", err)
+		t.Errorf("accepting a withdrawn link = %v, want not found", err)
 	}
 	shows("after withdrawing", "Send an invitation")
 
@@ -169,7 +169,7 @@ func TestInvitationEnds(t *testing.T) {
 		b.post(one, one+end, nil)
 		b.post(one, one+"/enable", nil)
 		if err := w.accept(t, mailed[0]); !errors.Is(err, problem.NotFound) {
-			t.Errorf("%s: the mailed link = %v, want not found", end, err)
+			t.Errorf("%s: accepting the mailed link = %v, want not found", end, err)
 		}
 		if late := w.send(t); len(late) != 0 {
 			t.Errorf("%s: %d letters were sent afterwards, want none", end, len(late))
@@ -179,7 +179,7 @@ func TestInvitationEnds(t *testing.T) {
 		b.post(one, one+end, nil)
 		b.post(one, one+"/enable", nil)
 		if err := w.accept(t, link); !errors.Is(err, problem.NotFound) {
-			t.Errorf("%s: the link that was handed over = %v, want not found", end, err)
+			t.Errorf("%s: accepting the link that was handed over = %v, want not found", end, err)
 		}
 	}
 	b.get(one+"?done=enabled").wantText(t, "cannot sign in without a password")

@@ -161,7 +161,7 @@ func TestSubscriberForwarding(t *testing.T) {
 	forwarding := between(b.get(one).body, `id="forwarding">`, "</dd>")
 	for _, want := range []string{"/private/bob", "4930123456"} {
 		if !strings.Contains(forwarding, want) {
-			t.Errorf("the page of the subscriber shows %q, want %s in it", forwarding, want)
+			t.Errorf("the page of the subscriber shows %q, want it to contain %s", forwarding, want)
 		}
 	}
 	s, err := w.fabric.Subscribers.Find(t.Context(), w.one.ID, path.Base(one))
@@ -203,7 +203,7 @@ func TestSubscriberRecordCalls(t *testing.T) {
 }
 
 // TestGeneratedPassword shows that the server generates a password on request, and shows it only
-// in its response. The form states the rule for passwords, and focuses the field that is wrong.
+// in the response. The form states the rule for passwords, and focuses the field that is wrong.
 func TestGeneratedPassword(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -236,7 +236,7 @@ func TestGeneratedPassword(t *testing.T) {
 
 	second := b.post(one+"/edit", one+"/edit", both).find(t, shownSecret)
 	if first == second {
-		t.Errorf("the second generated password is %q again, want another one", second)
+		t.Errorf("the second generated password is also %q, want another one", second)
 	}
 	if err := logIn(second); err != nil {
 		t.Errorf("with the second generated password %q: %v, want a login", second, err)

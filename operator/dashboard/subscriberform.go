@@ -106,7 +106,7 @@ var personHints = map[string]string{
 	"time_zone":    "For example Europe/Berlin.",
 }
 
-// forwardingInputs returns the inputs for where a subscriber's calls are forwarded.
+// forwardingInputs returns the inputs that set where a subscriber's calls are forwarded.
 func forwardingInputs(f fabric.Forwarding) []input {
 	forward := func(name, label, value, hint string) input {
 		return input{

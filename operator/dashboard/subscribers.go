@@ -64,7 +64,7 @@ func (a *subscriberPages) listSubscribers(v *visit) error {
 	})
 }
 
-// findSubscribers returns a page of the subscribers that match text, or of all.
+// findSubscribers returns a page of the subscribers that match text. If text is "", all match.
 func (a *subscriberPages) findSubscribers(v *visit, text string, q page.Query) (page.Page[fabric.Subscriber], error) {
 	if text == "" {
 		return a.Fabric.Subscribers.List(v.r.Context(), v.project.ID, q)
@@ -98,7 +98,7 @@ type subscriberPage struct {
 	SignIn     string          // URL at which the subscriber signs in
 	New        shownOnce
 	NoWayIn    bool   // the subscriber has nothing to sign in with
-	Invited    bool   // an invitation is pending; the part about it shows its status
+	Invited    bool   // an invitation is pending; the page's part about it shows its status
 	Hindrance  string // what prevents the subscriber from signing in, or ""
 	Online     bool
 	MayChange  bool
@@ -190,8 +190,8 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong faults, once 
 	return a.page(v, code, p.Subscriber.Title, "subscriber", p)
 }
 
-// noticeFor returns the notice about a change that depends on how the subscriber can sign in, or
-// "".
+// noticeFor returns the notice after the subscriber was added or enabled, or "". The notice depends
+// on how the subscriber can sign in.
 func (p subscriberPage) noticeFor(v *visit) string {
 	name := v.quote(p.Subscriber.Title)
 	switch {
@@ -245,8 +245,8 @@ func (a *subscriberPages) revokeSubscriber(v *visit) (err error) {
 	return v.backTo(id, done)
 }
 
-// deleteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/delete. The form
-// chooses whether to delete only the account, or to erase the person.
+// deleteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/delete. The form's
+// field remove selects whether to delete only the account, or to erase the person.
 func (a *subscriberPages) deleteSubscriber(v *visit) error {
 	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {

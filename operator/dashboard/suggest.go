@@ -62,7 +62,8 @@ func (a *tokenPages) suggestAddresses(v *visit) (suggested []choice, err error) 
 	return suggested, nil
 }
 
-// suggestClients suggests the names of OAuth clients, or the id if a name is not unique.
+// suggestClients suggests the names of OAuth clients. It suggests the id of a client whose name is
+// missing or not unique.
 func (a *tokenPages) suggestClients(v *visit) (suggested []choice, err error) {
 	found, err := a.Clients.Clients.List(v.r.Context(), v.project.ID, suggestions)
 	if err != nil {
@@ -158,7 +159,7 @@ func (a *tokenPages) clientID(v *visit, param, text string) (string, error) {
 	return clientNames.only(v, ids, found.Next != "", param, text)
 }
 
-// naming describes texts that do not name exactly one row of a kind.
+// naming contains the messages for texts that do not name exactly one row of a kind.
 type naming struct{ none, several, many string }
 
 var addressNames = naming{

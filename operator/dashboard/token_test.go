@@ -122,7 +122,7 @@ func TestTokenSuggestions(t *testing.T) {
 }
 
 // TestTokenForNewSubscriber shows that an unknown reference creates a subscriber only after the
-// operator confirms it.
+// operator has confirmed the reference.
 func TestTokenForNewSubscriber(t *testing.T) {
 	p := newTokenPages(t)
 	slip := url.Values{"reference": {"adda@example.com"}} // a typing error
@@ -161,8 +161,8 @@ func TestGuestTokenAddresses(t *testing.T) {
 	tooMany.wantNoText(t, "is not an address")
 }
 
-// TestLeakedKey shows that a pasted key is recognized, with a link to the page that revokes the
-// key. Inspecting a key does not count as use of the key.
+// TestLeakedKey shows that a pasted API key is recognized, and that the answer links to the page that
+// revokes the key. Inspecting a key does not count as a use of the key.
 func TestLeakedKey(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})

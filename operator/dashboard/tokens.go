@@ -70,7 +70,7 @@ func (a *tokenPages) showTokens(v *visit, code int, found *tokenInfo, wrong faul
 	})
 }
 
-// pathsOf returns the paths of the addresses that the embed keys are for, by address ID.
+// pathsOf returns the paths of the addresses of embed keys, by the ids of the addresses.
 func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
 	if len(keys) == 0 {
 		return nil, nil

@@ -12,7 +12,8 @@ import (
 )
 
 // An unsentPage keeps the fields of a form that was submitted without a valid session or a recent
-// confirmation, so that a browser without scripts can submit it again. The server does not store them.
+// confirmation, so that a browser without scripts can submit the form again. The server does not store
+// the fields.
 type unsentPage struct {
 	Text   string
 	Open   string // the page for the login or the confirmation; "" if the form can be sent now
@@ -36,7 +37,7 @@ func sortFields(fields []unsentField) {
 const maxUnsent = maxForm
 
 // keepUnsent responds with a page that keeps the fields of a form that could not be handled because
-// of err. It returns false if err has another remedy or the form cannot be kept.
+// of err. It returns false if such a page would not help, or if the form cannot be kept.
 func (a *site) keepUnsent(v *visit, err error) bool {
 	if v.r.Method != http.MethodPost || v.route.upload > 0 || !a.isSameOrigin(v.r) {
 		return false // a page cannot keep a file
@@ -77,7 +78,7 @@ func (a *site) keepUnsent(v *visit, err error) bool {
 var notTyped = []string{"form", "seen", "confirm", "overlap", "do", "version", "document"}
 
 // keepTyped responds to a form about something that no longer exists, such as a deleted subscriber,
-// with a page that shows what was typed. It returns false if err has another remedy or nothing was
+// with a page that shows what was typed. It returns false if err has another reason, or if nothing was
 // typed. The page shows no secrets.
 func (a *site) keepTyped(v *visit, err error) bool {
 	if v.r.Method != http.MethodPost || v.operator.ID == "" || !a.isSameOrigin(v.r) {
@@ -88,7 +89,7 @@ func (a *site) keepTyped(v *visit, err error) bool {
 	}
 	var typed []unsentField
 	for name, values := range v.form {
-		if a.maySecret(name) {
+		if a.mayBeSecret(name) {
 			continue
 		}
 		for _, value := range values {
@@ -124,7 +125,7 @@ func (a *site) unsentFields(form url.Values) (fields []unsentField, ok bool) {
 		}
 		for _, value := range values {
 			size += len(name) + len(value) + fieldOverhead
-			if size > maxUnsent || value != "" && a.maySecret(name) {
+			if size > maxUnsent || value != "" && a.mayBeSecret(name) {
 				return nil, false
 			}
 			fields = append(fields, unsentField{Name: name, Value: value})
@@ -134,8 +135,8 @@ func (a *site) unsentFields(form url.Values) (fields []unsentField, ok bool) {
 	return fields, len(fields) > 0
 }
 
-// maySecret reports whether the input with the given name may contain a secret.
-func (a *site) maySecret(name string) bool {
+// mayBeSecret reports whether the input with the given name may contain a secret.
+func (a *site) mayBeSecret(name string) bool {
 	name = name[strings.LastIndexByte(name, '.')+1:] // the member of an object
 	switch name {
 	case "code", "credential", "current", "password", "secret", "token":

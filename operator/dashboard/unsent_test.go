@@ -127,7 +127,7 @@ func webhooksOf(w *world) []fabric.Webhook {
 }
 
 // TestUnsentFormRefused shows which forms no page keeps: those with secrets, those from other sites
-// and of unknown origin, large ones, and buttons without fields. A kind that is defined in the data
+// or of unknown origin, large ones, and buttons without fields. A kind that is defined in the data
 // directory can have secrets with any name.
 func TestUnsentFormRefused(t *testing.T) {
 	w := newWorld(t)

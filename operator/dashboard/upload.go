@@ -120,8 +120,8 @@ func (a *recordingPages) newRecording(v *visit) error {
 	return a.showUpload(v, http.StatusOK, nil)
 }
 
-// showUpload shows the form with the submitted values. If err is not nil, it also shows the errors
-// in them.
+// showUpload shows the form with the submitted values. If err is not nil, the form also shows the
+// errors in these values.
 func (a *recordingPages) showUpload(v *visit, code int, err error) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
@@ -141,7 +141,7 @@ func (a *recordingPages) showUpload(v *visit, code int, err error) error {
 		}
 		p.Form.Faults = faultAt("f-file", text)
 	}
-	p.Form.Faults = p.Form.Faults.moved("", "f-file") // only a missing file has no other field
+	p.Form.Faults = p.Form.Faults.moved("", "f-file") // an error without a field is about a missing file
 	options := templates.Options{Status: code, Connect: []string{"'self'"}}
 	return a.pageWith(v, options, "Upload a recording", "recording_upload", p)
 }

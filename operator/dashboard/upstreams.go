@@ -46,7 +46,8 @@ func (a *upstreamPages) listUpstreams(v *visit) error {
 type upstreamForm struct {
 	Action, Title, Button, Back string
 	Callback, LoggedOut         string // URLs to register at the provider
-	Delete, Name                string // the URL of the form that deletes the provider, or ""
+	Name                        string
+	Delete                      string // the URL of the form that deletes the provider, or ""
 	Form                        form
 	Faults                      faults
 }

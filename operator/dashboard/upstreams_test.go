@@ -8,7 +8,7 @@ import (
 )
 
 // TestUpstreamPages shows that an operator can create, change and delete an upstream provider, and
-// that its secret is never shown.
+// that the provider's secret is never shown.
 func TestUpstreamPages(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("owner@example.com", ofAll)

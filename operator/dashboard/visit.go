@@ -32,9 +32,9 @@ type visit struct {
 	cookie   string // the session cookie
 	mark     string // identifies a browser without a session
 	page     string // identifies the page that is sent in response; see formToken
-	preview  bool   // the handler of a form only showed a preview
+	preview  bool   // whether the handler of a form only showed a preview
 	session  operator.Session
-	account  operator.Operator // the session's operator, even before the second factor is shown
+	account  operator.Operator // the session's operator, even before the second factor is presented
 	operator operator.Operator // the operator of a complete session; otherwise its ID is ""
 	project  fabric.Project    // the project in the path, if any
 	now      time.Time
@@ -127,7 +127,7 @@ func (a *site) readSession(v *visit) error {
 	return nil
 }
 
-// isComplete reports whether the operator has presented all required factors in a session. After
+// isComplete reports whether the operator has presented all required factors in a session. Since
 // signing in, the operator may have received a role that requires a second factor.
 func (a *site) isComplete(s operator.Session, o operator.Operator) bool {
 	return s.Proven && (s.TwoFactors() || !a.requiresFactor(o))

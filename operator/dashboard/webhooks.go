@@ -71,7 +71,7 @@ func (a *webhookPages) listWebhooks(v *visit) error {
 type webhookForm struct {
 	Action, Title, Button string
 	Back, BackTo          string
-	Test                  string // path of the action that also sends a test to the new webhook, or ""
+	Test                  string // path of the action that also sends a test event to the new webhook, or ""
 	Form                  form
 	Permit                string // the host to add to egress.allow before this URL is accepted, or ""
 }

@@ -83,7 +83,7 @@ func (w *world) onlyDelivery(hook fabric.Webhook) fabric.Delivery {
 }
 
 // TestWebhookFaults shows that the form for a webhook explains wrong URLs and keeps what was typed.
-// It names the setting that permits private addresses only if that setting would help.
+// The form names the setting that permits private addresses only if that setting would help.
 func TestWebhookFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("owner@example.com", ofAll)
@@ -101,8 +101,8 @@ func TestWebhookFaults(t *testing.T) {
 	number.wantNoText(t, "egress.allow")
 }
 
-// TestTestEvent shows that a test event can be inspected and followed, and is queued again on
-// request.
+// TestTestEvent shows that operators can inspect and follow the delivery of a test event, and can queue
+// it again.
 func TestTestEvent(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("owner@example.com", ofAll)
@@ -158,7 +158,8 @@ func TestSigningKeyPage(t *testing.T) {
 	}
 	rotated.wantText(t, keys.NextSecret, keys.CurrentSecret)
 
-	for _, overlap := range []string{"day", "year"} { // a rotation is pending; the overlap is unknown
+	// The first overlap is refused because a rotation is pending, the second one because it is unknown.
+	for _, overlap := range []string{"day", "year"} {
 		form := url.Values{"overlap": {overlap}}
 		b.post(base+"/webhooks", base+"/signing-key/rotate", form).wantRefused(t)
 	}

@@ -40,7 +40,7 @@ import (
 
 const good = "a loom of one's own"
 
-// A world is a dashboard on a real database and server, with two projects.
+// A world is a dashboard with a real database, a real server and two projects.
 type world struct {
 	testing.TB
 	url        string
@@ -53,10 +53,10 @@ type world struct {
 	one, two   fabric.Project
 	dir        string
 	rows       *store.Store
-	rotated    []string        // uses whose keys were rotated
+	rotated    []string        // uses of the keys that were rotated
 	mailed     []string        // recipients of test emails, and ids of retried emails
 	requires   []operator.Role // roles that need a second factor
-	noCalls    bool            // the server carries no calls
+	noCalls    bool            // whether the server carries no calls
 	maxUpload  int64           // maximum size of a recording; 0 means the default
 	backups    *dashboard.Backups
 	limits     *limit.Limiter
@@ -97,8 +97,8 @@ func (s awayHooks) ListWebhooks(
 	return s.WebhookStore.ListWebhooks(ctx, projectID, text, q)
 }
 
-// now returns the time of a clock that advances a millisecond whenever it is read. Nothing expires
-// early on a slow machine.
+// now returns the time of a clock that advances a millisecond whenever it is read. Therefore, nothing
+// expires early on a slow machine.
 func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,6 +110,7 @@ func (w *world) now() time.Time {
 // require.
 func (w *world) named() string { return strings.Replace(w.url, "127.0.0.1", "localhost", 1) }
 
+// pass advances the clock.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A Finder finds names. If an optional field is nil, the Finder knows no names of that kind.
+// A Finder finds names. If Calls, Rooms or Recordings is nil, it finds no names of that kind.
 type Finder struct {
 	Fabric    *fabric.Fabric
 	Clients   *idp.Provider
@@ -34,7 +34,7 @@ type Finder struct {
 type Name struct {
 	Text    string
 	Sid     string // the Sid of a recording
-	Deleted bool   // a deleted subscriber; Text is "" if its name was erased with another account
+	Deleted bool   // whether it is a deleted subscriber; Text may then be ""
 }
 
 // String returns the name as it is exported. It marks the name of a deleted subscriber.
@@ -131,7 +131,8 @@ func (f Finder) find(ctx context.Context, projectID, kind, id string) (Name, err
 	return Name{Text: text}, nil
 }
 
-// text returns the name of an entity that has just a name, or "" for an unknown kind.
+// text returns the name of an entity whose Name consists only of a text. It returns "" for an unknown
+// kind.
 func (f Finder) text(ctx context.Context, projectID, kind, id string) (string, error) {
 	switch kind {
 	case string(audit.CLI):

@@ -1,4 +1,4 @@
-// Package storetest provides data directories for tests. They are prepared once per process,
+// Package storetest provides data directories for tests. Their files are prepared once per process,
 // because creating the schema and the keys would take most of each test's time. The package also
 // adds the first rows that most tests need.
 package storetest
