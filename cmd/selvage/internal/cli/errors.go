@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -50,6 +52,23 @@ func ExitStatus(err error) int {
 	return exitFailed
 }
 
+// failedIn is an error of a command.
+type failedIn struct {
+	error
+	cmd *cobra.Command
+}
+
+func (e failedIn) Unwrap() error { return e.error }
+
+// FailedIn returns the error of a command, for Explain, which names flags of the command. It returns
+// nil if err is nil.
+func FailedIn(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	return failedIn{err, cmd}
+}
+
 // Explain returns the message of an error for the person who typed the command. It names flags
 // instead of the parameters of the API. If something is unavailable, the message contains the cause,
 // which clients of the API must not see.
@@ -58,9 +77,14 @@ func Explain(err error) string {
 	if len(problems) == 0 || errors.Is(err, problem.Unavailable) {
 		return err.Error()
 	}
+	var failed failedIn
+	has := func(flag string) bool { return failed.cmd.Flags().Lookup(flag) != nil }
+	if !errors.As(err, &failed) {
+		has = func(string) bool { return true }
+	}
 	var lines []string
 	for _, p := range problems {
-		lines = append(lines, nameFlag(p)+hint(p))
+		lines = append(lines, nameFlag(p, has)+hint(p))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -82,14 +106,14 @@ var flagOf = map[string]string{
 
 // nameFlag returns the message of a problem, naming the flag instead of the parameter. From "codecs.0
 // must be a codec" it makes "--codec must be a codec", and from "this codec is unknown" it makes
-// "--codec: this codec is unknown".
-func nameFlag(p *problem.Error) string {
+// "--codec: this codec is unknown". has reports whether the command has a flag.
+func nameFlag(p *problem.Error, has func(flag string) bool) string {
 	if p.Param == "" {
 		return p.Message
 	}
 	flag, ok := flagOf[p.Param]
 	if !ok {
-		flag = "--" + strings.ReplaceAll(p.Param, "_", "-")
+		flag = "--" + flagNamed(strings.ReplaceAll(p.Param, "_", "-"), has)
 	}
 
 	subject, rest, _ := strings.Cut(p.Message, " ")
@@ -98,6 +122,18 @@ func nameFlag(p *problem.Error) string {
 		return flag + " " + rest
 	}
 	return flag + ": " + p.Message
+}
+
+// flagNamed returns the flag for a parameter. The flags for a list have the singular, such as scope
+// for scopes, or begin with add.
+func flagNamed(name string, has func(flag string) bool) string {
+	one := strings.TrimSuffix(name, "s")
+	for _, flag := range []string{name, one, "add-" + one} {
+		if has(flag) {
+			return flag
+		}
+	}
+	return name
 }
 
 // itemNumber matches the number of a list's item after the name of a parameter. A flag sets the whole

@@ -44,7 +44,8 @@ func Run(ctx context.Context, e *cli.Env, b Build, args []string) error {
 	root.SetIn(e.Stdin)
 	root.SetOut(e.Stdout)
 	root.SetErr(e.Stderr)
-	return root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	return cli.FailedIn(cmd, err)
 }
 
 // Root returns the command selvage with all commands below it.
