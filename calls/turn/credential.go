@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pion/stun/v4"
 	"github.com/pion/turn/v5"
 )
 
@@ -25,13 +26,25 @@ func (s *Server) sign(use, text string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// authenticate returns the key of a user whose credentials have not expired (RFC 8489, section
-// 9.2.2). It is also called when an allocation is refreshed, so an allocation does not outlive its
-// token.
+// longestCall is how long an allocation may be used after its credentials have expired. A call may
+// continue for so long after its token has expired, but its browser cannot change the credentials of its
+// allocations. No call lasts longer.
+const longestCall = 4 * time.Hour
+
+// authenticate returns the key of a user (RFC 8489, section 9.2.2). The credentials for a new allocation
+// must not have expired.
 func (s *Server) authenticate(r *turn.RequestAttributes) (user string, key []byte, ok bool) {
 	at, holder, found := strings.Cut(r.Username, ":")
-	expires, err := strconv.ParseInt(at, 10, 64)
-	if !found || err != nil || !time.Now().Before(time.Unix(expires, 0)) {
+	seconds, err := strconv.ParseInt(at, 10, 64)
+	if !found || err != nil {
+		return "", nil, false
+	}
+
+	expires := time.Unix(seconds, 0)
+	if r.Method != stun.MethodAllocate {
+		expires = expires.Add(longestCall)
+	}
+	if !time.Now().Before(expires) {
 		return "", nil, false
 	}
 	return holder, turn.GenerateAuthKey(r.Username, realm, s.sign("password", r.Username)), true

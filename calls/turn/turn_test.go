@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pion/logging"
+	"github.com/pion/stun/v4"
 	pion "github.com/pion/turn/v5"
 
 	"github.com/selvage/selvage/calls/turn"
@@ -186,6 +187,31 @@ func TestCredentials(t *testing.T) {
 
 	if _, err := connect(t, address, username, password).Allocate(); err != nil {
 		t.Errorf("valid credentials: Allocate = %v, want no error", err)
+	}
+}
+
+// TestExpired shows that an allocation can be used until the longest call has ended, although its
+// credentials have expired. They then permit no new allocation.
+func TestExpired(t *testing.T) {
+	s, _ := start(t, openMedia(t))
+	for _, tt := range []struct {
+		expired time.Duration // before now
+		method  stun.Method
+		want    bool
+	}{
+		{-time.Minute, stun.MethodAllocate, true},
+		{time.Minute, stun.MethodAllocate, false},
+		{time.Minute, stun.MethodRefresh, true},
+		{time.Minute, stun.MethodCreatePermission, true},
+		{time.Minute, stun.MethodChannelBind, true},
+		{4*time.Hour - time.Minute, stun.MethodRefresh, true},
+		{4*time.Hour + time.Minute, stun.MethodRefresh, false},
+	} {
+		username, _ := s.Credentials("ada", time.Now().Add(-tt.expired))
+		if got := s.Accepts(tt.method, username); got != tt.want {
+			t.Errorf("%v after the credentials have expired, %s is accepted: %v, want %v",
+				tt.expired, tt.method, got, tt.want)
+		}
 	}
 }
 
