@@ -17,13 +17,16 @@ import (
 
 // verifyAudit verifies all lanes and the ends that --end names, and prints the result.
 func (c auditCommands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	expected, _ := cmd.Flags().GetStringSlice("end")
+	expected, err := flagEnds(cmd)
+	if err != nil {
+		return err
+	}
 	r, err := a.Store.VerifyAudit(ctx)
 	if err != nil {
 		return err
 	}
-	for _, text := range expected {
-		broken, err := checkEnd(ctx, a, text)
+	for _, end := range expected {
+		broken, err := checkEnd(ctx, a, end)
 		if err != nil {
 			return err
 		}
@@ -41,14 +44,22 @@ func (c auditCommands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Comma
 	return nil
 }
 
-// checkEnd checks that an event is unchanged. text is the end of a lane that an earlier verify
-// printed. If the event was changed or is missing, broken is the error to report.
-func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
-	want, err := parseEnd(text)
-	if err != nil {
-		return nil, err
+// flagEnds returns the values of --end.
+func flagEnds(cmd *cobra.Command) (ends []auditEnd, err error) {
+	texts, _ := cmd.Flags().GetStringSlice("end")
+	for _, text := range texts {
+		end, err := parseEnd(text)
+		if err != nil {
+			return nil, err
+		}
+		ends = append(ends, end)
 	}
+	return ends, nil
+}
 
+// checkEnd checks that an event is unchanged. want is the end of a lane that an earlier verify
+// printed. If the event was changed or is missing, broken is the error to report.
+func checkEnd(ctx context.Context, a *app, want auditEnd) (broken, err error) {
 	// The event may have been pruned in the meantime. Of pruned events, only the hash of the last
 	// one can still be compared.
 	heads, err := a.Store.AuditHeads(ctx)
