@@ -119,7 +119,7 @@ func (r release) layer(arch string, copies []copied) ([]byte, error) {
 	for _, c := range copies {
 		body, ok := context[c.from]
 		if !ok {
-			return nil, fmt.Errorf("the Containerfile copies %s, which a release does not have", c.from)
+			return nil, fmt.Errorf("the Containerfile copies %s, which is not part of a release", c.from)
 		}
 		if err := layer.add(c, body); err != nil {
 			return nil, err
@@ -149,7 +149,8 @@ type layer struct {
 	has  map[string]bool // paths of the directories that were written
 }
 
-// add writes a file, or a directory if body is nil, and the directories above it.
+// add writes a file and the directories above it. If body is nil, it writes a directory instead of a
+// file.
 func (l layer) add(c copied, body []byte) error {
 	if above := path.Dir(c.to); above != "." && !l.has[above] {
 		if err := l.add(copied{to: above, mode: 0o755}, nil); err != nil {

@@ -20,7 +20,7 @@ import (
 // this machine (installed.sh). dir contains the unpacked image layout. If this machine cannot do
 // that, checkInstalled prints the reason. In CI, that is an error.
 func (r release) checkInstalled(dir string) error {
-	if err := mayInstall(); err != nil {
+	if err := checkRequirements(); err != nil {
 		if os.Getenv("CI") != "" {
 			return fmt.Errorf("the release cannot be installed here: %w", err)
 		}
@@ -46,9 +46,9 @@ func (r release) checkInstalled(dir string) error {
 	return nil
 }
 
-// mayInstall returns an error that names the missing requirement of checkInstalled: root,
+// checkRequirements returns an error that names the missing requirement of checkInstalled: root,
 // overlayfs, or a program such as dpkg.
-func mayInstall() error {
+func checkRequirements() error {
 	if os.Geteuid() != 0 {
 		return errors.New("root is required")
 	}

@@ -49,7 +49,7 @@ func TestServedDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found == 0 {
-		t.Error("no document serves a directory, so the commands in this test are out of date")
+		t.Error("no file contains a command that serves a directory, so the list of commands is out of date")
 	}
 }
 

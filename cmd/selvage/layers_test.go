@@ -214,8 +214,9 @@ var layers = map[string][]string{
 	"test/fuzz":  nil,
 }
 
-// These are packages of other modules, each with the packages of this module that may import it.
-var only = map[string][]string{
+// importers maps packages of other modules and of the standard library to the packages of this module
+// that may import them. Each entry includes the packages below its own.
+var importers = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
 	"github.com/coder/websocket":          {"fabric/relay", "test/firefox", "test/harness", "test/phone"},
 	"github.com/gorilla/sessions":         {"internal/web"},
@@ -257,13 +258,13 @@ var only = map[string][]string{
 		"test/harness", "test/phone"},
 }
 
-// A listed package is the output of `go list` for a package.
-type listed struct {
+// A listedPackage is the output of `go list` for a package.
+type listedPackage struct {
 	ImportPath string
 	Imports    []string
 }
 
-// TestLayers checks that packages import only what layers and only permit.
+// TestLayers checks that packages import only what layers and importers permit.
 func TestLayers(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
@@ -282,22 +283,23 @@ func TestLayers(t *testing.T) {
 			if ok && !slices.Contains(allowed, ours) && !slices.Contains(allowed, "*") {
 				t.Errorf("%s imports %s, which its layer does not allow", name, ours)
 			}
-			for theirs, users := range only {
+			for theirs, users := range importers {
 				if within(imported, theirs) && !slices.Contains(users, name) {
-					t.Errorf("%s imports %s, which only %s may", name, imported, strings.Join(users, ", "))
+					t.Errorf("%s imports %s, which only these may import: %s",
+						name, imported, strings.Join(users, ", "))
 				}
 			}
 		}
 	}
 }
 
-// within reports whether an imported package is the one at path, or below it.
+// within reports whether an imported package is at path or below it.
 func within(imported, path string) bool {
 	return imported == path || strings.HasPrefix(imported, path+"/")
 }
 
 // listPackages returns the module's packages with their imports. It omits the imports of tests.
-func listPackages(t *testing.T) (all []listed) {
+func listPackages(t *testing.T) (all []listedPackage) {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
 	if err != nil {
@@ -305,7 +307,7 @@ func listPackages(t *testing.T) (all []listed) {
 	}
 	dec := json.NewDecoder(bytes.NewReader(out))
 	for {
-		var p listed
+		var p listedPackage
 		err := dec.Decode(&p)
 		if err == io.EOF {
 			return all

@@ -60,16 +60,16 @@ func racing(t *testing.T) string {
 //	http [flags] METHOD URL STATUS   sends a request, and prints the body to stdout and the head to stderr
 //	ready DIR                        waits for DIR/run.json and sets PID, HTTP, HTTPS, OPS and BASE
 //	sigterm                          asks the server of the last ready to stop
-//	sighup                           asks it to reload
+//	sighup                           asks that server to reload
 //	let NAME REGEXP                  sets NAME to the first group found in stdout or else in stderr
 //	until [flags] METHOD URL STATUS  repeats a request until the status and, with -m, the body match; prints like http
-//	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
+//	drain USER:KEY URL FILE [force]  stops the server during an upload; with force, ends it at once
 //	await FILE REGEXP                waits until a file matches
 //	pkce                             sets VERIFIER and CHALLENGE
 //	certify NAME HOST...             creates NAME.pem and NAME-key.pem
-//	shows URL HOST                   waits until the first name of the certificate there is HOST
+//	shows URL HOST                   waits until HOST is the first name of the certificate at URL
 //	initialized                      creates selvage-data as a first command does, but faster
-//	aged DAYS N                      creates selvage-data as of some days ago, with N sign-ins in its audit trail
+//	aged DAYS N                      creates selvage-data as if DAYS days ago, with N audited sign-ins
 //	silent ARGS...                   runs selvage until it prints nothing
 //	prints REGEXP... -- ARGS...      runs selvage until it succeeds (with !, fails) and stdout matches each REGEXP
 //	fresh                            gives the following commands a new database and new sessions
@@ -81,7 +81,7 @@ func racing(t *testing.T) string {
 //	proxy                            starts a proxy and sets PROXY
 //	behind HOW URL                   puts the proxy in front of a server
 //	port NAME...                     sets each NAME to a free port that no other test uses
-//	receive FILE                     starts a webhook receiver at HOOK that writes each delivery to FILE, one per line
+//	receive FILE                     sets HOOK to a webhook receiver that adds a line to FILE per delivery
 //
 // [namespaces] is true if a script may mount file systems that only it sees, with unshare -rm.
 // [modules] is true if npm has installed the clients of test/clients.

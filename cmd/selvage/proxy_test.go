@@ -49,7 +49,7 @@ func cmdBehind(ts *testscript.TestScript, _ bool, args []string) {
 
 // ServeHTTP forwards a request to the server, or fails in the way that the command behind has set.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	const fewBytes = 1 << 20 // the default limit of nginx
+	const maxBody = 1 << 20 // the default limit of nginx
 	how := *p.how.Load()
 	server := p.server.Load()
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -62,7 +62,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case how == "away":
 		http.Error(w, "<html>Bad Gateway", http.StatusBadGateway)
-	case how == "small" && r.ContentLength > fewBytes:
+	case how == "small" && r.ContentLength > maxBody:
 		http.Error(w, "<html>Too large", http.StatusRequestEntityTooLarge)
 	case how == "plain" && r.Header.Get("Upgrade") != "":
 		r.Header.Del("Upgrade")

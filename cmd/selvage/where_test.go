@@ -34,7 +34,7 @@ func TestWhere(t *testing.T) {
 		rows++
 		row := whereRow.FindStringSubmatch(line)
 		if row == nil {
-			t.Errorf("this row is not a behavior, a file and names: %s", line)
+			t.Errorf("this row does not consist of a behavior, a file and names: %s", line)
 			continue
 		}
 

@@ -7,8 +7,8 @@ import "strings"
 // A rule names the browser or operating system whose User-Agent headers contain a text.
 type rule struct{ contains, name string }
 
-// browsers has the rules for browsers. Most browsers also name other browsers for compatibility, so
-// the first match counts.
+// browsers lists the rules for browsers. The first match counts, because most browsers also name other
+// browsers for compatibility.
 var browsers = []rule{
 	{"Edg", "Edge"},
 	{"OPR/", "Opera"},
@@ -26,7 +26,7 @@ var browsers = []rule{
 	{"Mobile/", "An app"},
 }
 
-// systems has the rules for operating systems. The first match counts.
+// systems lists the rules for operating systems. The first match counts.
 var systems = []rule{
 	{"iPhone", "iPhone"},
 	{"iPad", "iPad"},

@@ -76,8 +76,8 @@ func (k *Key) Hash(e Event, detail, before string) string {
 	return k.sum(b)
 }
 
-// A Head is the end of a lane. Its Mac is updated with each event; an empty lane also has one.
-// Someone who deletes the last events, or a whole lane, cannot compute a Mac for the new end.
+// A Head is the end of a lane. Its Mac is updated with each event, and even an empty lane has a Mac.
+// Someone who deletes the last events, or a whole lane, cannot compute the Mac for the new end.
 type Head struct {
 	Lane int
 	Seq  int64

@@ -60,7 +60,7 @@ func Because(ctx context.Context, reason string) context.Context {
 	return With(ctx, &o)
 }
 
-// From fills in the fields of the event that describe its origin, unless they are set.
+// From fills in the event's fields about its origin, unless they are set.
 func (e *Event) From(o Origin) {
 	if e.Actor.Kind == "" {
 		e.Actor = o.Actor

@@ -132,7 +132,7 @@ func (v *Verifier) Next(e Event) error {
 func (v *Verifier) At() Head { return Head{Lane: v.head.Lane, Seq: v.seq, Hash: v.hash} }
 
 // End finishes the check. The parameter now is the head of the lane, read after the events. The
-// checked events must reach the head passed to Verify, and must not go beyond now.
+// checked events must reach the head passed to Verify, and must not go beyond this new head.
 func (v *Verifier) End(now Head) error {
 	if v.seq < v.head.Seq {
 		return v.broken(v.seq+1, "", gap(v.seq+1, v.head.Seq))

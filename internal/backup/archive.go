@@ -51,7 +51,7 @@ func Find(file string) (Archive, error) {
 		return a, fmt.Errorf("all backups in %s are dated in the future, such as %s: name one of them",
 			file, future[0].Name)
 	case !found:
-		return a, fmt.Errorf("%s has no backup: %w", file, fs.ErrNotExist)
+		return a, fmt.Errorf("%s contains no backup: %w", file, fs.ErrNotExist)
 	}
 	a.Name = newest.Name
 	return a, nil
@@ -68,10 +68,10 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 	return readArchive(file, identities, v)
 }
 
-// Bytes calls do with a reader of an object's bytes, which are outside the archive. h is the
-// archive's header. If the size or the SHA-256 differs from those in o, Bytes returns a [Mismatch],
-// but only after do has received the bytes. It also returns one if the bytes cannot be opened, read
-// or decrypted, whatever error do returns.
+// Bytes calls do with a reader of the bytes of o, which are outside the archive. h is the archive's
+// header. If the size or the SHA-256 differs from those in o, Bytes returns a [Mismatch], but only
+// after do has received the bytes. It also returns a Mismatch if the bytes cannot be opened, read or
+// decrypted, whatever error do returns.
 func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io.Reader) error) error {
 	if !isSHA256(o.SHA256) {
 		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)
@@ -87,7 +87,7 @@ func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io
 	}
 
 	sum := &counted{w: io.Discard, hash: sha256.New()}
-	source := &failing{r: content}
+	source := &errorKeeper{r: content}
 	both := io.TeeReader(source, sum)
 	err = do(both)
 	if err == nil {
@@ -107,16 +107,16 @@ func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io
 	return nil
 }
 
-// A failing is a reader that keeps the error with which reading failed.
-type failing struct {
+// An errorKeeper is a reader that keeps the error with which reading failed.
+type errorKeeper struct {
 	r   io.Reader
-	err error // nil before a failure, and at the end of the bytes
+	err error // never io.EOF
 }
 
-func (f *failing) Read(b []byte) (int, error) {
-	n, err := f.r.Read(b)
+func (k *errorKeeper) Read(b []byte) (int, error) {
+	n, err := k.r.Read(b)
 	if err != nil && err != io.EOF {
-		f.err = err
+		k.err = err
 	}
 	return n, err
 }
@@ -165,18 +165,18 @@ func (a Archive) Check(ctx context.Context) error {
 		return fmt.Errorf("opening the backup: %w", err)
 	}
 	defer file.Close()
-	return compareSHA256(stopping{ctx, file}, a.Name, s.SHA256)
+	return compareSHA256(contextReader{ctx, file}, a.Name, s.SHA256)
 }
 
-// A stopping is a reader that fails when its context is done.
-type stopping struct {
+// A contextReader is a reader that fails when its context is done.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (s stopping) Read(b []byte) (int, error) {
-	if err := s.ctx.Err(); err != nil {
+func (c contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return s.r.Read(b)
+	return c.r.Read(b)
 }

@@ -10,7 +10,7 @@
 //	header.json                  the version of the format and of the schema, and all columns
 //	rows/TABLE/000000.jsonl.gz   rows: one JSON array on each line, ordered by the primary key
 //	media/KEY, media/KEY.PART    the bytes of a recording, and facts about them
-//	objects/000000.jsonl.gz      one Object on a line for each file, after the file's bytes
+//	objects/000000.jsonl.gz      a line with an Object for each file, after the file's bytes
 //	manifest.json                the number of rows and the SHA-256 of each table and of the objects
 //	manifest.hmac                the authentication code of the header and the manifest, in hex
 //
@@ -24,7 +24,7 @@
 //
 // In a [Dir], media files are stored outside the archive, in media/ab/SHA256-RECIPIENTS.age. Each
 // file is encrypted separately, and named after the SHA-256 of its bytes and a digest of the
-// recipients. So later backups for the same recipients can share it.
+// recipients, so that later backups for the same recipients can share it.
 //
 // The master key is never part of a backup. Without it, the sealed secrets in the rows cannot be
 // opened.
@@ -131,7 +131,9 @@ type Manifest struct {
 	Tables []Sum `json:"tables"`
 	Media  Media `json:"media"`
 
-	covered, code []byte // what Check needs, if the manifest was read from an archive
+	// The digest of the covered texts and their authentication code, if the manifest was read from
+	// an archive.
+	covered, code []byte
 }
 
 // Rows returns the total number of rows in all tables.

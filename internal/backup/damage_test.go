@@ -17,7 +17,7 @@ import (
 	"filippo.io/age"
 )
 
-// TestDamagedSummary shows that a damaged summary does not hide its backup, or any other.
+// TestDamagedSummary shows that a damaged summary hides neither its own backup nor another.
 func TestDamagedSummary(t *testing.T) {
 	id, dir, i := newKey(t), t.TempDir(), newInstallation()
 	create(t, dir, i, id.Recipient(), "")
@@ -97,13 +97,13 @@ func TestMediaThatDiffers(t *testing.T) {
 	}
 }
 
-// A decaying is a folder that changes a bit of each archive after the archive was written.
-type decaying struct {
+// A decayingFolder is a folder that changes a bit of each archive after the archive was written.
+type decayingFolder struct {
 	Storage
 	dir string
 }
 
-func (d decaying) Write(name string, write func(io.Writer) error) error {
+func (d decayingFolder) Write(name string, write func(io.Writer) error) error {
 	if err := d.Storage.Write(name, write); err != nil || !strings.HasPrefix(name, archivePrefix) {
 		return err
 	}
@@ -120,7 +120,7 @@ func (d decaying) Write(name string, write func(io.Writer) error) error {
 // does not count as the newest backup.
 func TestDamagedWhenNew(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
-	d := OpenDir(decaying{openFolder(t, dir), dir})
+	d := OpenDir(decayingFolder{openFolder(t, dir), dir})
 	r, err := d.Create(t.Context(), []age.Recipient{id.Recipient()}, newInstallation().source())
 	var mismatch *Mismatch
 	if err == nil || errors.As(err, &mismatch) {
@@ -139,10 +139,10 @@ func TestDamagedWhenNew(t *testing.T) {
 	}
 }
 
-// An unreadable is a folder whose files open, but cannot be read.
-type unreadable struct{ Storage }
+// An unreadableFolder is a folder whose files can be opened, but not read.
+type unreadableFolder struct{ Storage }
 
-func (u unreadable) Open(name string) (io.ReadCloser, error) {
+func (u unreadableFolder) Open(name string) (io.ReadCloser, error) {
 	file, err := u.Storage.Open(name)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func TestUnreadableWhenNew(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	folder := openFolder(t, dir)
 	to := []age.Recipient{id.Recipient()}
-	_, err := OpenDir(unreadable{folder}).Create(t.Context(), to, newInstallation().source())
+	_, err := OpenDir(unreadableFolder{folder}).Create(t.Context(), to, newInstallation().source())
 	if !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Create = %v, want %v", err, os.ErrClosed)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// pack returns an archive without encryption. The entries alternate between a name and a text.
-// Entries whose name ends with .gz are compressed.
+// pack returns an archive without encryption. The arguments alternate between the name and the text
+// of an entry. Entries whose name ends with .gz are compressed.
 func pack(f *testing.F, entries ...string) []byte {
 	f.Helper()
 	var b bytes.Buffer
@@ -49,11 +49,11 @@ func pack(f *testing.F, entries ...string) []byte {
 }
 
 // FuzzArchive shows that no archive makes the reader panic, that rows have as many values as their
-// table has columns, and that nothing follows the last entry. Entries are compressed, so even a
-// short archive may expand to an entry of very long lines.
+// table has columns, and that data after the last entry is an error. Entries are compressed, so even
+// a short archive may expand to an entry of very long lines.
 func FuzzArchive(f *testing.F) {
 	const columns = `[{"name":"id"},{"name":"n","integer":true}]`
-	header := fmt.Sprintf(`{"format":%q,"version":%d,"inside":true,"tables":[{"name":"a","columns":%s}]}`,
+	header := fmt.Sprintf(`{"format":%q,"version":%d,"media_inside":true,"tables":[{"name":"a","columns":%s}]}`,
 		format, version, columns)
 	const rows = rowsPrefix + "a/000000.jsonl.gz"
 	f.Add(pack(f,
@@ -73,7 +73,8 @@ func FuzzArchive(f *testing.F) {
 	f.Add(pack(f, headerName, header, rowsPrefix+"a/000001.jsonl.gz", "", "unknown", ""))
 	f.Add(pack(f, headerName, `{"format":"x"}`))
 	damaged := pack(f, headerName, header, mediaPrefix+"x", "sound")
-	f.Add(append(damaged[:len(damaged)-1024], bytes.Repeat([]byte("x"), 512)...)) // before the next entry
+	invalidEntry := bytes.Repeat([]byte("x"), 512)
+	f.Add(append(damaged[:len(damaged)-1024], invalidEntry...)) // instead of the end of the archive
 	f.Add(bytes.Repeat([]byte{0}, 2048))
 
 	bound := fuzzcost.Bound{

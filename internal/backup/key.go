@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A Key authenticates backups. It is derived from the master key. So knowing the recipients is not
+// A Key authenticates backups. It is derived from the master key, so knowing the recipients is not
 // enough to make a backup that is accepted.
 type Key struct {
 	Secret    [sha256.Size]byte

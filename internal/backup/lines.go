@@ -25,12 +25,12 @@ type lineReader struct {
 func (l *lineReader) all() iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		for l.r.entry != nil && strings.HasPrefix(l.r.entry.Name, l.prefix) {
-			goesOn, err := l.readEntry(yield)
+			wantsMore, err := l.readEntry(yield)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !goesOn {
+			if !wantsMore {
 				return
 			}
 		}
@@ -39,7 +39,7 @@ func (l *lineReader) all() iter.Seq2[json.RawMessage, error] {
 
 // readEntry passes the lines of the current entry to yield, and then advances. It reports whether
 // yield wants more lines.
-func (l *lineReader) readEntry(yield func(json.RawMessage, error) bool) (goesOn bool, err error) {
+func (l *lineReader) readEntry(yield func(json.RawMessage, error) bool) (wantsMore bool, err error) {
 	if want := fmt.Sprintf("%s%06d.jsonl.gz", l.prefix, l.next); l.r.entry.Name != want {
 		return false, fmt.Errorf("the archive has %q instead of %q", l.r.entry.Name, want)
 	}

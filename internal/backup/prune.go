@@ -11,7 +11,7 @@ import (
 // future. Backups made while the clock was wrong, or files from someone else, must not hide others.
 func Newest(backups []Summary) (newest Summary, found bool, future []Summary) {
 	for _, s := range backups {
-		if s.future() {
+		if s.isFuture() {
 			future = append(future, s)
 		} else if newest.Created.Before(s.Created) {
 			newest, found = s, true
@@ -20,7 +20,7 @@ func Newest(backups []Summary) (newest Summary, found bool, future []Summary) {
 	return newest, found, future
 }
 
-func (s Summary) future() bool { return s.Created.After(time.Now().Add(slack)) }
+func (s Summary) isFuture() bool { return s.Created.After(time.Now().Add(slack)) }
 
 // slack is how far the clock of the file system or of another machine may be ahead of the clock of
 // this machine.
@@ -39,7 +39,7 @@ func (d Dir) Prune(keep int, made string) (removed []string, err error) {
 		return nil, nil
 	}
 
-	backups = slices.DeleteFunc(backups, func(s Summary) bool { return s.Name != made && s.future() })
+	backups = slices.DeleteFunc(backups, func(s Summary) bool { return s.Name != made && s.isFuture() })
 	if len(backups) <= keep {
 		return nil, nil
 	}

@@ -147,8 +147,8 @@ func (w *writer) begin(name string, size int64) error {
 	})
 }
 
-// A lines writes lines to numbered entries of the archive, each with about partSize bytes.
-type lines struct {
+// A lineWriter writes lines to numbered entries of the archive, each with about partSize bytes.
+type lineWriter struct {
 	w      *writer
 	prefix string
 	number int
@@ -156,7 +156,7 @@ type lines struct {
 	packed bytes.Buffer
 }
 
-func (l *lines) add(line []byte) error {
+func (l *lineWriter) add(line []byte) error {
 	l.text.Write(line)
 	if l.text.Len() < partSize {
 		return nil
@@ -164,7 +164,7 @@ func (l *lines) add(line []byte) error {
 	return l.flush()
 }
 
-func (l *lines) flush() error {
+func (l *lineWriter) flush() error {
 	if l.text.Len() == 0 {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (l *lines) flush() error {
 
 func (w *writer) addRows(ctx context.Context, t database.Table) error {
 	digest := NewDigest()
-	to := &lines{w: w, prefix: rowsPrefix + t.Name + "/"}
+	to := &lineWriter{w: w, prefix: rowsPrefix + t.Name + "/"}
 	for row, err := range w.Rows(ctx, t) {
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func (w *writer) addRows(ctx context.Context, t database.Table) error {
 
 func (w *writer) addMedia(ctx context.Context) error {
 	digest := NewDigest()
-	to := &lines{w: w, prefix: objectsPrefix}
+	to := &lineWriter{w: w, prefix: objectsPrefix}
 	list := func(o Object) error {
 		w.manifest.Media.add(o)
 		line, err := digest.Add(o)

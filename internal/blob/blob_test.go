@@ -156,7 +156,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-func TestPutThatFails(t *testing.T) {
+func TestPutFails(t *testing.T) {
 	d, path := open(t)
 	broken := errors.New("broken")
 	refuses := func(File) (map[string][]byte, error) { return nil, broken }
@@ -249,7 +249,7 @@ func TestKeysReachNothingOutside(t *testing.T) {
 	}
 }
 
-func TestSweepSparesWhatIsOwned(t *testing.T) {
+func TestSweepKeepsOwned(t *testing.T) {
 	d, path := open(t)
 	owned, orphan := newKey(t), newKey(t)
 	for _, key := range []string{owned, orphan} {
@@ -336,7 +336,7 @@ func TestSweepDuringPut(t *testing.T) {
 	}
 }
 
-func TestSweepBesideManyPuts(t *testing.T) {
+func TestSweepDuringManyPuts(t *testing.T) {
 	d, path := open(t)
 
 	var mu sync.Mutex

@@ -11,8 +11,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// firstWindow is the number of bytes in the first request. A request that continues the previous
-// one is for four times as many bytes, but for at most lastWindow.
+// firstWindow is the number of bytes that the first request asks for. A request that continues the
+// previous one asks for four times as many bytes, but for at most lastWindow.
 const (
 	firstWindow = 1 << 20
 	lastWindow  = 64 << 20
@@ -68,7 +68,7 @@ type object struct {
 	body   io.ReadCloser // the response to the last request, or nil
 	cancel func()        // ends that request
 	next   int64         // the index of the next piece in body
-	end    int64         // the index of the first piece that body does not contain whole
+	end    int64         // the index of the first piece that body does not contain completely
 	window int64         // size of the last request, in bytes
 }
 

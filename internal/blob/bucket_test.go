@@ -149,12 +149,11 @@ func TestBucketUnavailable(t *testing.T) {
 
 	s.Start(t)
 	if err := b.Probe(); err != nil {
-		t.Errorf("Probe of a store that is back: %v, want success", err)
+		t.Errorf("Probe after the store is back = %v, want success", err)
 	}
 }
 
-// TestBucketLink shows that a link serves the bytes with the given headers, and cannot be used for
-// another object.
+// TestBucketLink shows that a link serves the bytes with the given headers.
 func TestBucketLink(t *testing.T) {
 	s, name := servers.S3(t)
 	b := bucketIn(t, s, name, 0)
@@ -187,9 +186,9 @@ func TestBucketLink(t *testing.T) {
 	}
 }
 
-// TestBucketLinkInPublic shows that a link has the address at which clients reach the store, and that its
-// signature covers this address.
-func TestBucketLinkInPublic(t *testing.T) {
+// TestBucketPublicLink shows that a link has the address at which clients reach the store, and that
+// its signature covers this address.
+func TestBucketPublicLink(t *testing.T) {
 	s, name := servers.S3(t)
 	endpoint, err := url.Parse(s.Endpoint)
 	if err != nil {
@@ -238,7 +237,7 @@ func TestBucketLinkInPublic(t *testing.T) {
 	}
 }
 
-// fetch returns the status and the body of a page.
+// fetch returns the status and the body of the response to a request for link.
 func fetch(t *testing.T, link string) (status int, body []byte) {
 	t.Helper()
 	res, err := http.Get(link)

@@ -204,8 +204,8 @@ func (c *copies) isMissing(key string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// forgetMissing stops counting those of the copies with these keys whose files are still missing. Since
-// missing has looked for them, some may have been made again.
+// forgetMissing stops counting the copies with these keys, except for those that exist again: a copy
+// may have been made since missing looked for it.
 func (c *copies) forgetMissing(keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -128,7 +128,8 @@ func TestSweptCopies(t *testing.T) {
 	}
 }
 
-// TestMissingCopyMadeAgain shows that a copy still counts if it is made again after its file was missing.
+// TestMissingCopyMadeAgain shows that a copy still counts if it is made again after a sweep found its
+// file missing.
 func TestMissingCopyMadeAgain(t *testing.T) {
 	c, err := openCopies(t.TempDir(), 100)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// childEnv is an environment variable that makes the test binary a child process, which is to be
-// killed during a Put. Its value consists of the directory, the key and the step.
+// childEnv is an environment variable that makes the test binary run as a child process, which the
+// test kills during a Put. Its value consists of the directory, the key and the step.
 const childEnv = "SELVAGE_BLOB_CHILD"
 
 func TestMain(m *testing.M) {

@@ -53,7 +53,7 @@ func TestSealedKeys(t *testing.T) {
 
 	oldKey, plainKey := blobs[0].key, blobs[2].key
 	if _, err := newSealed(true, latest).Open(oldKey); err == nil {
-		t.Error("a blob is opened without its secret")
+		t.Error("Open without the blob's secret = nil, want an error")
 	}
 
 	if err := os.Rename(path.Join(root, Name(oldKey)), path.Join(root, Name(plainKey))); err != nil {

@@ -59,8 +59,8 @@ func storing(b []byte) func(File) (map[string][]byte, error) {
 	}
 }
 
-// TestEveryRange shows that every range of a blob of any size is exact in every kind of store, and
-// that a blob can be read while it is written.
+// TestEveryRange shows that all kinds of stores return exactly the requested ranges, for blobs of
+// various sizes, and that a blob can be read while it is written.
 func TestEveryRange(t *testing.T) {
 	testStores(t, func(t *testing.T, s Store, _ func(string) string) {
 		for _, size := range []int{1, 79, 80, 65535, 65536, 65537, 200_000, 3 << 20, multipart + 12345} {
@@ -129,8 +129,8 @@ func checkRanges(t *testing.T, s Store, key string, want []byte) {
 	}
 }
 
-// TestDamageIsNoticed shows that reading never returns bytes that were changed or truncated in the
-// store. The exception is a plain file in a directory, which only `recording verify` checks.
+// TestDamageIsNoticed shows that reading a blob that was changed or truncated in the store returns
+// either an error or the stored bytes.
 func TestDamageIsNoticed(t *testing.T) {
 	const size = 300_000
 	damages := map[string]func(t *testing.T, file string){
@@ -152,8 +152,8 @@ func TestDamageIsNoticed(t *testing.T) {
 		"truncated by a piece": func(t *testing.T, file string) {
 			truncate(t, file, int64(headSize)+2*(sealedPiece+sealedOverhead))
 		},
-		"truncated to few bytes":  func(t *testing.T, file string) { truncate(t, file, int64(headSize)+7) },
-		"truncated to the header": func(t *testing.T, file string) { truncate(t, file, int64(headSize)) },
+		"truncated to a few bytes": func(t *testing.T, file string) { truncate(t, file, int64(headSize)+7) },
+		"truncated to the header":  func(t *testing.T, file string) { truncate(t, file, int64(headSize)) },
 	}
 
 	testStores(t, func(t *testing.T, s Store, fileOf func(string) string) {

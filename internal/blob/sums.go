@@ -20,7 +20,7 @@ const maxSums = 256
 // minPiece is the size of a piece of a small object.
 const minPiece = 64 << 10
 
-// castagnoli is the polynomial of the checksums, for which CPUs have an instruction.
+// castagnoli is the table for the checksums. CPUs have an instruction for its polynomial.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // sums holds the checksums of an object. The object is divided into pieces of the same size, except
@@ -48,8 +48,9 @@ func sumUp(r io.ReaderAt, size int64) (sums, error) {
 	for at := int64(0); at < size; at += s.piece {
 		crc := crc32.New(castagnoli)
 		piece := io.NewSectionReader(r, at, min(s.piece, size-at))
-		if n, err := io.CopyBuffer(onlyWriter{crc}, piece, buf); err != nil || n != piece.Size() {
-			return sums{}, fmt.Errorf("summing up an object: %w", errors.Join(err, short(n, piece.Size())))
+		n, err := io.CopyBuffer(onlyWriter{crc}, piece, buf)
+		if err != nil || n != piece.Size() {
+			return sums{}, fmt.Errorf("computing the checksums of an object: %w", errors.Join(err, short(n, piece.Size())))
 		}
 		s.crcs = append(s.crcs, crc.Sum32())
 	}
@@ -89,7 +90,7 @@ func (s sums) String() string {
 
 // errNoSums is the error for an object without valid checksums, which means that another program
 // stored it.
-var errNoSums = errors.New("the object has no checksums: selvage has not stored it")
+var errNoSums = errors.New("the object has no checksums: selvage did not store it")
 
 // parseSums parses the result of String.
 func parseSums(text string) (s sums, err error) {

@@ -16,8 +16,8 @@ var (
 	white, black            = Color{255, 255, 255}, Color{0x0b, 0x0c, 0x10}
 )
 
-// enough is the minimum contrast between text and its background.
-const enough = 4.5
+// minContrast is the minimum contrast between text and its background.
+const minContrast = 4.5
 
 var colorSyntax = regexp.MustCompile(`^[0-9a-f]{6}$`)
 
@@ -72,7 +72,8 @@ func OnDark(c Color) Color { return toward(c, Color{255, 255, 255}, darkGround) 
 func toward(c, end, ground Color) Color {
 	for mixed, part := c, 0.0; ; part += 0.02 {
 		mixed = Color{c.r + (end.r-c.r)*part, c.g + (end.g-c.g)*part, c.b + (end.b-c.b)*part}
-		if part >= 1 || Contrast(mixed, ground) >= enough && Contrast(mixed, On(mixed)) >= enough {
+		isReadable := Contrast(mixed, ground) >= minContrast && Contrast(mixed, On(mixed)) >= minContrast
+		if part >= 1 || isReadable {
 			return mixed
 		}
 	}

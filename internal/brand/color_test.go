@@ -21,7 +21,7 @@ func TestContrast(t *testing.T) {
 			"on it on a light page": Contrast(light, On(light)),
 			"on it on a dark page":  Contrast(dark, On(dark)),
 		} {
-			if got < enough {
+			if got < minContrast {
 				t.Errorf("%s: text %s has a contrast of %.2f, want at least 4.5", c, what, got)
 			}
 		}

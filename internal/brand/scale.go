@@ -7,7 +7,7 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// fit scales a picture down to the size of a logo.
+// fit scales a picture down to the maximum size of a logo, if it is larger.
 func fit(picture image.Image) *image.NRGBA {
 	size := picture.Bounds().Size()
 	scale := min(1, float64(maxWidth)/float64(size.X), float64(maxHeight)/float64(size.Y))

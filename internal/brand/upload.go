@@ -22,8 +22,8 @@ const (
 	maxSide = 4096
 
 	// maxMemory is how many bytes of memory decoding a picture may take. A file of a few kilobytes
-	// could otherwise decompress to gigabytes. The formats differ in the bytes that they take per
-	// pixel, so each has its own maximum number of pixels; see kindOf.
+	// could otherwise decompress to gigabytes. The formats need different numbers of bytes per pixel,
+	// so each has its own maximum number of pixels; see kindOf.
 	maxMemory = 4 << 20
 
 	// maxScans is the maximum number of scans in a JPEG. A scan may be only a few bytes long, but

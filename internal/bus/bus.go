@@ -41,10 +41,11 @@ const (
 	maxWaiting = 4096      // length of the queue
 	maxEvents  = 3072      // queue length at which events are dropped, to leave room for requests and answers
 	answering  = 64        // requests of one kind from other nodes that this node answers at the same time
-	sendFor    = 2 * time.Second
-	askFor     = 5 * time.Second
-	restFor    = 5 * time.Second // how long a failed transport is tried only after the others
-	warnEvery  = time.Minute     // minimum time between log lines about refused or dropped messages
+
+	sendFor   = 2 * time.Second // how long a transport may take to send a message
+	askFor    = 5 * time.Second // how long a request may take, on both nodes
+	restFor   = 5 * time.Second // how long a failed transport is tried only after the others
+	warnEvery = time.Minute     // minimum time between log lines about refused or dropped messages
 )
 
 // Config holds the dependencies of a [Bus].
@@ -299,7 +300,7 @@ func (b *Bus) Run(ctx context.Context) {
 }
 
 // publish seals a message and sends it through the first transport that accepts it. If a transport
-// does not answer, but another accepts messages, at most one message per restFor waits for the former.
+// does not answer, but a later one accepts messages, at most one message every restFor is delayed.
 func (b *Bus) publish(ctx context.Context, m queuedMessage) (err error) {
 	sealing := b.sealer
 	if m.node == b.broadcasts.receiver {

@@ -163,7 +163,7 @@ func TestClockBack(t *testing.T) {
 	}
 }
 
-// TestLoadFails shows that an error is returned together with the value, and that it is not kept.
+// TestLoadFails shows that an error is returned together with the value, and that neither is kept.
 func TestLoadFails(t *testing.T) {
 	c, s := cache.New[int](time.Now), &source{err: errors.New("away")}
 	for _, want := range []int{1, 2} {

@@ -64,8 +64,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestTruncated shows that a Reader notices that an encoding ends too early, or that it claims a
-// size larger than the encoding.
+// TestTruncated shows that a Reader notices when an encoding ends too early, or contains a size larger
+// than the rest of the encoding.
 func TestTruncated(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"nothing":         {},

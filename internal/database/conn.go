@@ -50,8 +50,8 @@ func (c *conn) quiet() bool { return c.socket.quiet() }
 
 // usable reports whether the connection may be put back in the pool.
 func (c *conn) usable() bool {
-	return !c.bad && !c.IsClosed() && c.PgConn().TxStatus() == 'I' && !c.PgConn().IsBusy() &&
-		time.Now().Before(c.until) && c.endReads() == nil
+	isIdle := !c.IsClosed() && c.PgConn().TxStatus() == 'I' && !c.PgConn().IsBusy()
+	return isIdle && !c.bad && time.Now().Before(c.until) && c.endReads() == nil
 }
 
 // endReads ends a read that pgx began in the background during a slow write. This takes a round
@@ -173,9 +173,9 @@ var started = time.Now()
 // A deadline is the current deadline of reads or writes, in nanoseconds since started.
 type deadline struct{ atomic.Int64 }
 
-// ahead ensures that the deadline is at least patience away. It adds a second, so that set is
+// extend ensures that the deadline is at least patience away. It adds a second, so that set is
 // called at most once a second.
-func (d *deadline) ahead(patience time.Duration, set func(time.Time) error) error {
+func (d *deadline) extend(patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
 	if patience == 0 || d.Load() >= int64(now.Add(patience).Sub(started)) {
 		return nil
@@ -186,7 +186,7 @@ func (d *deadline) ahead(patience time.Duration, set func(time.Time) error) erro
 }
 
 func (s *socket) Read(b []byte) (int, error) {
-	if err := s.reads.ahead(s.patience, s.Conn.SetReadDeadline); err != nil {
+	if err := s.reads.extend(s.patience, s.Conn.SetReadDeadline); err != nil {
 		return 0, err
 	}
 	n, err := s.Conn.Read(b)
@@ -194,7 +194,7 @@ func (s *socket) Read(b []byte) (int, error) {
 }
 
 func (s *socket) Write(b []byte) (int, error) {
-	if err := s.writes.ahead(s.patience, s.Conn.SetWriteDeadline); err != nil {
+	if err := s.writes.extend(s.patience, s.Conn.SetWriteDeadline); err != nil {
 		return 0, err
 	}
 	n, err := s.Conn.Write(b)

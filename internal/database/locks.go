@@ -129,7 +129,7 @@ func lockedBy(name string, offset int) (pid int) {
 		if err != nil || offset < first {
 			continue
 		}
-		last, err := strconv.Atoi(fields[7]) // not a number in a lock to the end of the file
+		last, err := strconv.Atoi(fields[7]) // fails for a lock to the end of the file
 		if err != nil || offset > last {
 			continue
 		}

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// connectPause is how long the pool does not connect after a failed attempt.
+	// connectPause is how long the pool waits after a failed attempt to connect.
 	connectPause = 100 * time.Millisecond
 	// maxOpening is the maximum number of connections that a pool opens at the same time. In the time
 	// that this takes, an open connection can serve several callers, so fewer connections are needed.
 	maxOpening = 2
-	// lifetime is the age, plus up to a quarter, at which a connection is replaced. It is short
+	// lifetime is the age at which a connection is replaced, or up to a quarter later. It is short
 	// enough that new servers behind a host name are soon used.
 	lifetime = 30 * time.Minute
 	// closeGrace is how much longer than its patience a closing pool waits for connections in use.
 	closeGrace = 2 * time.Second
 )
 
-// A pool keeps at most max connections. It opens a connection when it is needed, and keeps it for
-// reuse. The most recently used connection is reused first.
+// A pool keeps at most max connections. It opens connections when they are needed, and keeps them
+// for reuse. The most recently used connection is reused first.
 //
 // Unlike the pool that comes with pgx, it fails fast while the server is down. If an attempt to
 // connect fails, all waiting callers get the error immediately, unless an open connection may still
@@ -38,7 +38,7 @@ type pool struct {
 	idle     []*conn    // the most recently used one is last
 	open     int        // the number of connections, including those being opened
 	opening  int        // the number of connections being opened
-	waiting  []chan got // one for each waiting caller, with room for its result; longest wait first
+	waiting  []chan got // one for each waiting caller, longest wait first; each has room for a result
 	failedAt time.Time  // the time of the last failure to connect; zero after a success
 	failure  error      // the last failure to connect; nil after a success
 	closed   bool
@@ -170,7 +170,7 @@ func (p *pool) openMore() {
 	go p.openOne()
 }
 
-// openOne opens a connection that p.open and p.opening already include, and passes it to give. Then it
+// openOne opens a connection, which p.open and p.opening already count, and passes it to give. Then it
 // opens another one if callers are still waiting.
 func (p *pool) openOne() {
 	ctx, cancel := context.WithTimeout(context.Background(), p.patience)

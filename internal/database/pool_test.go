@@ -126,7 +126,7 @@ func TestPoolClosedMeanwhile(t *testing.T) {
 		}
 	}}
 	if _, err := p.wait(ctx, turn); !errors.Is(err, context.Canceled) {
-		t.Errorf("wait = %v, want canceled", err)
+		t.Errorf("wait = %v, want context.Canceled", err)
 	}
 
 	began := time.Now()

@@ -47,7 +47,7 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	if err == nil && c.inBackground(r) && len(r.Tables) > 0 {
 		r.Checked, err = checkFile(ctx, name, c)
 	}
-	// These are also reported if the file could not be read.
+	// The name and the writer are reported even if the file could not be read.
 	r.File = name
 	r.Writer = writerOf(ctx, name)
 	return r, diagnose(name, c.Sync, err)

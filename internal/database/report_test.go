@@ -63,7 +63,7 @@ func scribble(t *testing.T, file string) {
 
 // TestRefused shows that a foreign or damaged file is neither used nor changed.
 func TestRefused(t *testing.T) {
-	t.Run("a page overwritten", func(t *testing.T) {
+	t.Run("an overwritten page", func(t *testing.T) {
 		file := closedFile(t)
 		scribble(t, file)
 		testRefused(t, file, "the database is damaged (")
@@ -77,7 +77,7 @@ func TestRefused(t *testing.T) {
 		testRefused(t, file, "the database is damaged (")
 	})
 
-	t.Run("no database", func(t *testing.T) {
+	t.Run("not a database", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "a.db")
 		if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func testRefused(t *testing.T, file, want string) {
 func TestLarge(t *testing.T) {
 	file := closedFile(t)
 	c := config(file)
-	c.large = 1
+	c.large = 1 // every file is larger than a byte
 	if r, err := Look(t.Context(), c); err != nil || !r.Checked {
 		t.Errorf("Look = %+v, %v, want the whole file checked", r, err)
 	}
@@ -217,7 +217,7 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := Look(t.Context(), config(file)); err != nil || r.Log == 0 {
-		t.Errorf("Look during a write = %+v, %v, want the size of the log", r, err)
+		t.Errorf("Look at a database in use = %+v, %v, want the size of the log", r, err)
 	}
 	if err := d.Change(t.Context(), insert("still later")); err != nil {
 		t.Errorf("a change after Look = %v, want nil", err)
@@ -253,8 +253,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestDamageMet shows that all queries fail once a query has found damage.
-func TestDamageMet(t *testing.T) {
+// TestDamageFound shows that all queries fail once a query has found damage.
+func TestDamageFound(t *testing.T) {
 	file := closedFile(t)
 	c := config(file)
 	c.Check = 0
@@ -273,10 +273,10 @@ func TestDamageMet(t *testing.T) {
 	}
 
 	if err := d.Change(t.Context(), insert("later")); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("a change afterwards = %v, want unavailable", err)
+		t.Errorf("a change afterwards = %v, want problem.Unavailable", err)
 	}
 	if err := d.Read().Row(t.Context(), `SELECT 1`).Scan(new(int)); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("reading afterwards = %v, want unavailable", err)
+		t.Errorf("reading afterwards = %v, want problem.Unavailable", err)
 	}
 	if err := d.Ping(t.Context()); err == nil {
 		t.Error("Ping afterwards succeeds, want an error")

@@ -36,7 +36,7 @@ func openServerOf(t *testing.T, c Config, pool int) *server {
 	return s
 }
 
-// run returns a change that runs a query and drops its rows.
+// run returns a change that runs a query and ignores its rows.
 func run(query string) func(Tx) error {
 	return func(tx Tx) error {
 		rows, err := tx.Query(context.Background(), query)
@@ -142,7 +142,7 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// TestServerEndsIdle shows that an idle connection that the server has closed is not used.
+// TestServerEndsIdle shows that idle connections are not used once the server has closed them.
 func TestServerEndsIdle(t *testing.T) {
 	url := servers.Postgres(t)
 	s, other := openAt(t, url, 2), openAt(t, url, 1)
@@ -314,7 +314,7 @@ func TestServerComesBack(t *testing.T) {
 }
 
 // TestSocket shows that reading from a socket returns a permanent error if the server does not
-// answer.
+// answer, and that a socket is quiet until the server closes it.
 func TestSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -345,5 +345,5 @@ func TestSocket(t *testing.T) {
 	}
 
 	_ = other.Close()
-	eventually(t, "a closed connection to be no longer quiet", func() bool { return !s.quiet() })
+	eventually(t, "a closed connection to stop being quiet", func() bool { return !s.quiet() })
 }

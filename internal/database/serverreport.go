@@ -22,14 +22,14 @@ type ServerReport struct {
 	InUse       int // the number of connections in use
 
 	SynchronousCommit string // setting on connections of package store; may be stricter than the role's default
-	Fsync, FullPages  bool   // if one of them is off, a power cut can damage the database
+	Fsync, FullPages  bool   // if either is off, a power cut can damage the database
 	Checksums         bool   // whether damaged pages are detected
 	Autovacuum        bool
-	Standby           bool // whether the server accepts no writes
-	Superuser         bool // whether the role is a superuser
-	Creates           bool // whether the role may create tables
-	Refused           []string
-	Encrypted, Local  bool // whether the connection uses TLS, and whether the server is on this machine
+	Standby           bool     // whether the server accepts no writes
+	Superuser         bool     // whether the role is a superuser
+	Creates           bool     // whether the role may create tables
+	Refused           []string // tables that the role cannot read or cannot write
+	Encrypted, Local  bool     // whether the connection uses TLS, and whether the server is on this machine
 }
 
 // lookServer implements Look for PostgreSQL.

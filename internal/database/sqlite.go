@@ -35,11 +35,11 @@ type file struct {
 	stmts  sync.Map // query to *sql.Stmt
 	leave  func()   // undoes register
 
-	checking sync.WaitGroup
-	uncheck  context.CancelFunc // stops the background check; nil if there is none
+	checking  sync.WaitGroup
+	stopCheck context.CancelFunc // stops the background check; nil if there is none
 
-	checkpointing sync.WaitGroup
-	uncheckpoint  context.CancelFunc // stops the checkpoints; nil if there are none
+	checkpointing   sync.WaitGroup
+	stopCheckpoints context.CancelFunc // nil if there are no checkpoints
 
 	name    string
 	sync    Sync
@@ -91,7 +91,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 		return err
 	}
 
-	ctx, d.uncheckpoint = context.WithCancel(context.Background())
+	ctx, d.stopCheckpoints = context.WithCancel(context.Background())
 	d.checkpointing.Go(func() { d.checkpoint(ctx) })
 
 	if c.inBackground(seen) {
@@ -104,7 +104,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 // use would delay the start. If it finds damage, all later queries fail.
 func (d *file) checkInBackground(c Config) {
 	var ctx context.Context
-	ctx, d.uncheck = context.WithCancel(context.Background())
+	ctx, d.stopCheck = context.WithCancel(context.Background())
 	d.checking.Go(func() {
 		if _, err := checkFile(ctx, d.name, c); err != nil {
 			_ = d.explain(err) // records the damage
@@ -116,8 +116,8 @@ func (d *file) openReads(ctx context.Context, dsn string) (err error) {
 	if d.reads, err = sql.Open("sqlite", dsn); err != nil {
 		return err
 	}
-	d.reads.SetMaxOpenConns(8)
-	d.reads.SetMaxIdleConns(8)
+	d.reads.SetMaxOpenConns(maxReaders)
+	d.reads.SetMaxIdleConns(maxReaders)
 	d.reads.SetConnMaxIdleTime(readerIdle)
 	d.reads.SetConnMaxLifetime(readerLife)
 	return d.reads.PingContext(ctx)
@@ -128,10 +128,13 @@ func fileURI(name, parameters string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
 }
 
-// Sizes of a connection's page cache, in KiB. Allocated pages take twice this much memory. Each of
-// the eight readers has its own cache. This cache only needs to hold the inner pages of indexes,
-// because the kernel caches the file for all readers. Mapping the file would save a copy per read,
-// but then an I/O error would end the process.
+// maxReaders is the number of connections that can read at the same time.
+const maxReaders = 8
+
+// Sizes of a connection's page cache, in KiB. Allocated pages take twice this much memory. Each
+// reader has its own cache. This cache only needs to hold the inner pages of indexes, because the
+// kernel caches the file for all readers. Mapping the file would save a copy per read, but then an I/O
+// error would end the process.
 const (
 	writerCache = 16000
 	readerCache = 2000
@@ -175,16 +178,16 @@ func (d *file) explain(err error) error {
 	return explain(err)
 }
 
-// Clock returns the time of this machine, where the file is.
+// Clock returns the time of this machine, because the file is on this machine.
 func (d *file) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (d *file) Close() (err error) {
-	if d.uncheck != nil {
-		d.uncheck()
+	if d.stopCheck != nil {
+		d.stopCheck()
 		d.checking.Wait()
 	}
-	if d.uncheckpoint != nil {
-		d.uncheckpoint()
+	if d.stopCheckpoints != nil {
+		d.stopCheckpoints()
 		d.checkpointing.Wait()
 	}
 	if d.writer != nil {

@@ -36,10 +36,10 @@ func foreign(tables []string, remedy string) *Unfit {
 
 // lostChanges returns the Unfit for a file whose log is incomplete, so that acknowledged changes
 // are missing.
-func lostChanges(name string, whole, were uint32) *Unfit {
+func lostChanges(name string, left, total uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
-		Found: fmt.Sprintf("the newest changes are missing: of %d pages in %s-wal, %d are left", were, name, whole),
+		Found: fmt.Sprintf("the newest changes are missing: of %d pages in %s-wal, %d are left", total, name, left),
 		Remedy: fmt.Sprintf("restore %s-wal, or replace %s with a backup and delete -wal and -shm; "+
 			"to continue without the missing changes, delete %s-shm", name, name, name),
 	}

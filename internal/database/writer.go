@@ -186,8 +186,8 @@ func (w *writer) countChanges(errs []error) {
 	}
 }
 
-// runTransaction runs a batch in one transaction, and each change of it with run. The result errs
-// has an error for each change. If err is not nil, the whole batch was undone. In this case, again
+// runTransaction runs the changes of a batch in one transaction, by calling run for each. The result
+// errs has an error for each change. If err is not nil, the whole batch was undone. In this case, again
 // reports whether the batch may succeed if each change runs in its own savepoint.
 func (w *writer) runTransaction(batch []change, run runChange) (errs []error, again bool, err error) {
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {

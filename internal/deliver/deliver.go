@@ -1,9 +1,9 @@
 // Package deliver sends events to receivers as HTTP requests. Each body is delivered at least once.
 // For each attempt, a [Write] function produces the body again.
 //
-// Jobs wait in a [Queue] that all nodes share. A node holds a receiver while it delivers jobs to
-// it. So each body is normally sent only once, and roughly in the order of the events. If a node
-// dies, its holds expire. A failing receiver is left alone for a while, and does not delay other
+// Jobs wait in a [Queue] that all nodes share. While a node delivers jobs to a receiver, it holds the
+// receiver, so that each body is normally sent only once, and roughly in the order of the events. If a
+// node dies, its holds expire. A failing receiver is left alone for a while, and does not delay other
 // receivers. If a receiver does not accept a body, the job is retried with growing delays for most
 // of a day, and then becomes a dead letter.
 //
@@ -205,7 +205,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 	var looked time.Time
 	for {
 		if time.Since(looked) > clockFor || d.clock.Jumped() {
-			if d.lookAround(ctx) == nil {
+			if d.readQueue(ctx) == nil {
 				looked = time.Now()
 			}
 		}
@@ -242,8 +242,8 @@ func (d *Deliverer) stopping(ctx context.Context) bool {
 	}
 }
 
-// lookAround reads and keeps the queue's clock and backlog.
-func (d *Deliverer) lookAround(ctx context.Context) error {
+// readQueue reads and keeps the queue's clock and backlog.
+func (d *Deliverer) readQueue(ctx context.Context) error {
 	if err := d.clock.Read(ctx, d.c.Queue.Clock); err != nil {
 		return err // start logs database errors
 	}

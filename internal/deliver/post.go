@@ -43,7 +43,7 @@ func (a answer) isDown() bool {
 		a.status == http.StatusRequestTimeout
 }
 
-// post produces the body of a job and sends it.
+// post creates the body of a job and sends it.
 func (v *visit) post(ctx context.Context, j Job) answer {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (v *visit) exchange(req *http.Request) answer {
 }
 
 // readBeginning reads a response and returns the beginning of its body. It returns "" for a
-// redirect, because the body is not that of the page to which the redirect leads.
+// redirect, whose body does not come from the page to which the redirect leads.
 func readBeginning(resp *http.Response) string {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxKept))
 	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer-maxKept) // read only so that the connection can be reused

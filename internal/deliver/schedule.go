@@ -23,7 +23,7 @@ var delays = [...]time.Duration{
 const longestDelay = 12 * time.Hour
 
 // After restAfter consecutive failures, a receiver rests for firstRest. Each further failure makes
-// the rest longer. Without rests, a receiver that is down would be tried for every waiting body.
+// the rest longer. Without rests, a receiver that is down would be tried for every waiting job.
 const (
 	restAfter   = 3
 	firstRest   = 10 * time.Second

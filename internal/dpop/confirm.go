@@ -16,9 +16,9 @@ import (
 // tokens must not use this scheme. If a token is bound to a certificate, the client must have shown
 // this certificate on the connection (RFC 8705, section 3). If the request does not meet these
 // conditions, the error is problem.Unauthenticated. If the use of the proof cannot be stored,
-// Confirm returns that error.
+// Confirm returns the error of the store.
 func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
-	proven := hasScheme(r)
+	proven := usesDPoP(r)
 	if proven != cnf.IsKey(binding) {
 		return problem.NoCredentials().Because(
 			"the scheme DPoP is required for tokens that are bound to a key, and forbidden for others")
@@ -33,8 +33,8 @@ func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	return nil
 }
 
-// hasScheme reports whether a request has the scheme DPoP.
-func hasScheme(r *http.Request) bool {
+// usesDPoP reports whether a request has the scheme DPoP.
+func usesDPoP(r *http.Request) bool {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "DPoP")
 }
@@ -53,7 +53,7 @@ func (v *Verifier) confirmKey(r *http.Request, token, thumbprint string) error {
 
 // ConfirmRPC checks the proof in a relay request whose token is bound to a key. If the proof is not
 // valid, the error is problem.Unauthenticated. If the use of the proof cannot be stored, ConfirmRPC
-// returns that error.
+// returns the error of the store.
 func (v *Verifier) ConfirmRPC(ctx context.Context, method, proof, thumbprint string) error {
 	holder, err := v.Verify(ctx, []string{proof}, Use{RPC: method})
 	if err != nil {
@@ -79,7 +79,7 @@ func asUnauthenticated(err error) error {
 // request has the scheme DPoP, this is the challenge from RFC 9449, section 7.1. Otherwise it is
 // the value passed as other.
 func Challenge(r *http.Request, err error, other string) string {
-	if !hasScheme(r) {
+	if !usesDPoP(r) {
 		return other
 	}
 	code := "invalid_token"

@@ -33,8 +33,8 @@ import (
 
 // Limits on proofs and nonces.
 const (
-	maxProof = 4 << 10
-	maxID    = 256
+	maxProof = 4 << 10          // maximum length of a proof, in bytes
+	maxID    = 256              // maximum length of its jti, in bytes
 	maxAge   = time.Minute      // maximum age of a proof, counted from its iat
 	maxAhead = 10 * time.Second // how far the iat of a proof may be in the future
 	skew     = time.Minute      // how far the clocks of two nodes may be apart

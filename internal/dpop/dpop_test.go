@@ -77,7 +77,7 @@ func TestVerify(t *testing.T) {
 		"a recent nonce":                   proof("nonce", w.Nonce()),
 		"nbf, exp and unknown claims":      proof("nbf", at(0), "exp", at(time.Hour), "x", 1, ":y", 1),
 	} {
-		// A proof is valid once, so only a new verifier gets it.
+		// A proof is valid only once, so each is passed to a new verifier only.
 		got, err := dpop.New(w.config).Verify(t.Context(), []string{candidate}, use)
 		if err != nil || got != h.thumbprint(t) {
 			t.Errorf("%s: Verify = %q, %v, want the thumbprint of the key", name, got, err)
@@ -193,7 +193,7 @@ func TestAlgorithms(t *testing.T) {
 				proof := tt.holder.proof(t, w.now, "rpc", "request", "mth", method)
 				err := w.ConfirmRPC(t.Context(), method, proof, tt.holder.thumbprint(t))
 				if accepted := err == nil; accepted != tt.relay {
-					t.Errorf("the relay accepts a proof: %t, %v, want %t", accepted, err, tt.relay)
+					t.Errorf("a proof for the relay is accepted: %t, %v, want %t", accepted, err, tt.relay)
 				}
 
 				proof = tt.holder.proof(t, w.now)

@@ -18,10 +18,9 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// Limits of the headers that are remembered. When there are maxHeaders, all of them are forgotten.
 const (
-	maxHeader  = 1 << 10
-	maxHeaders = 2048
+	maxHeader  = 1 << 10 // longer headers are not remembered
+	maxHeaders = 2048    // when this many are remembered, the next one replaces them all
 )
 
 // A header is the parsed header of a proof.
@@ -73,7 +72,7 @@ func parse(proof string, accepted []jose.SignatureAlgorithm) (h header, c claims
 	}
 	key := head.JSONWebKey
 	if key == nil || !key.IsPublic() || !isStrong(key.Key) {
-		return h, c, invalid("its jwk must be a public key of P-256, Ed25519, or RSA of 2048 to 4096 bits")
+		return h, c, invalid("its jwk must be a public key: P-256, Ed25519, or RSA with 2048 to 4096 bits")
 	}
 	if token.Claims(key.Key, &c) != nil {
 		return h, c, errInvalid
@@ -105,7 +104,8 @@ func (h header) open(proof string) (c claims, err error) {
 	return c, nil
 }
 
-// verify reports whether a signature is valid (RFC 7518, sections 3.3 to 3.5; RFC 8037, section 3.1).
+// verify reports whether a signature of the text signed is valid (RFC 7518, sections 3.3 to 3.5;
+// RFC 8037, section 3.1).
 func (h header) verify(signed string, signature []byte) bool {
 	sum := sha256.Sum256([]byte(signed))
 	switch key := h.key.(type) {

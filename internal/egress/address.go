@@ -2,8 +2,8 @@ package egress
 
 import "net/netip"
 
-// elsewhere lists networks that are not part of the internet, from IANA's registries of
-// special-purpose addresses. Its IPv6 networks are those within global.
+// elsewhere lists networks that are not part of the internet, according to IANA's registries of
+// special-purpose addresses. Of the IPv6 networks, it lists only those within global.
 var elsewhere = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private

@@ -93,9 +93,9 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-// MayReach reports whether packets may be sent to the address at, to which host resolves.
-func (p Policy) MayReach(host string, at netip.AddrPort) bool {
-	return judge(at.String(), p.allows(host)) == nil
+// MayReach reports whether packets may be sent to address, to which host resolves.
+func (p Policy) MayReach(host string, address netip.AddrPort) bool {
+	return judge(address.String(), p.allows(host)) == nil
 }
 
 // judge returns an error if connections to address are not permitted. The parameter allowed is true
@@ -106,7 +106,10 @@ func judge(address string, allowed bool) error {
 		return refuse(address)
 	}
 	ip := at.Addr().Unmap()
-	if allowed && !ip.IsUnspecified() && !ip.IsMulticast() || isPublic(ip) && isPlainPort(at.Port()) {
+	if allowed && !ip.IsUnspecified() && !ip.IsMulticast() {
+		return nil
+	}
+	if isPublic(ip) && isPlainPort(at.Port()) {
 		return nil
 	}
 	return refuse(address)

@@ -170,7 +170,7 @@ func TestRebind(t *testing.T) {
 	_, err = p.Client().Get("http://rebound.example:" + port + "/")
 	got := problem.First(err)
 	if got == nil || got.Code != "url_is_unsafe" {
-		t.Fatalf("Get after the name was rebound = %v, want url_is_unsafe", err)
+		t.Fatalf("Get after the name was rebound = %v, want the code url_is_unsafe", err)
 	}
 	if strings.Contains(got.Message, "127") {
 		t.Errorf("the message is %q, want one without the address", got.Message)

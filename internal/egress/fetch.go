@@ -57,7 +57,7 @@ func fetch(ctx context.Context, client *http.Client, url string, limit int64) ([
 	return body, nil
 }
 
-// Reason describes why a request failed, without quoting err: err may contain a URL, or reveal
+// Reason describes why a request failed. It does not quote err, which may contain a URL or reveal
 // facts about the network.
 func Reason(err error) string {
 	var dns *net.DNSError

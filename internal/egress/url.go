@@ -10,12 +10,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Check returns a problem that names param if no request can ever be sent to the URL in text. It
+// Check returns a problem that names param if the policy forbids all requests to the URL in text. It
 // does not resolve names, because addresses are checked when they are dialed.
 func (p Policy) Check(param, text string) error {
 	u, err := url.Parse(text)
-	if err != nil || strings.ContainsFunc(text, isOdd) || u.Scheme != "http" && u.Scheme != "https" ||
-		u.Opaque != "" || u.Hostname() == "" {
+	if err != nil || !isHTTP(u) || strings.ContainsFunc(text, isOdd) {
 		return &problem.Error{
 			Kind:    problem.Invalid,
 			Code:    "not_an_http_url",
@@ -33,6 +32,11 @@ func (p Policy) Check(param, text string) error {
 		return checkPort(param, u, true)
 	}
 	return p.checkHost(param, u)
+}
+
+// isHTTP reports whether u is an http or https URL with a host.
+func isHTTP(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Opaque == "" && u.Hostname() != ""
 }
 
 // isOdd reports whether r does not belong in a URL. Parsers disagree on how to treat such
@@ -73,13 +77,13 @@ func isNumber(host string) bool {
 	return err == nil || strings.TrimLeft(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
 }
 
-func checkPort(param string, u *url.URL, any bool) error {
+func checkPort(param string, u *url.URL, anyPort bool) error {
 	text := u.Port()
 	if text == "" && !strings.HasSuffix(u.Host, ":") {
 		return nil
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n == 0 || !any && !isPlainPort(uint16(n)) {
+	if err != nil || n == 0 || !anyPort && !isPlainPort(uint16(n)) {
 		return unsafe(param, "must have port 80, 443, or 1024 or higher")
 	}
 	return nil

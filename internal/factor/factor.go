@@ -3,7 +3,7 @@
 //
 // Factors belong to an [Owner], which is a subscriber or an operator. The package knows nothing
 // else about owners. A code or a response of a passkey is accepted only once. The [Store] consumes
-// an app's code by a compare-and-swap, and a recovery code by deleting its row. The challenge for a
+// an app's code with a compare-and-swap, and a recovery code by deleting its row. The challenge for a
 // passkey is removed from the session store when the response arrives. Callers decide who may try a
 // factor, where a login continues, and what the pages look like.
 package factor
@@ -74,7 +74,7 @@ type Store interface {
 	ReplaceRecoveryCodes(ctx context.Context, o Owner, hashes []string, at time.Time) error
 	// TakeRecoveryCode deletes a code. If several callers take the same code, only one succeeds.
 	TakeRecoveryCode(ctx context.Context, o Owner, hash string) error
-	// FindRecoveryCodes returns how many recovery codes are left.
+	// FindRecoveryCodes returns the number of recovery codes that are left.
 	FindRecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, error)
 
 	// HasFactors returns the types of factors that an owner has, with a single read.
@@ -89,8 +89,8 @@ type Set struct {
 // Any reports whether the owner has a factor that a login can require.
 func (s Set) Any() bool { return s.Passkeys || s.TOTP }
 
-// A Sealer encrypts owners' secrets, each bound to a name, so that one cannot replace another. It
-// also derives keys that are the same on all nodes. A key ring implements it.
+// A Sealer encrypts owners' secrets. Each secret is bound to a name, so that it cannot be passed off as
+// another. A Sealer also derives keys that are the same on all nodes. A key ring implements it.
 type Sealer interface {
 	Derive(purpose string) [32]byte
 	DeriveAll(purpose string) [][32]byte // derived from all master keys, the newest first

@@ -15,8 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzPasskey parses and checks the answers that pages post when passkeys are created and used.
-// Answers contain CBOR, certificates and signatures, so a check may take a few milliseconds.
+// FuzzPasskey shows that the answers that pages post when passkeys are created and used can be parsed
+// and checked at little cost. No answer may sign in an owner without passkeys. Answers contain CBOR,
+// certificates and signatures, so a check may take a few milliseconds.
 func FuzzPasskey(f *testing.F) {
 	const origin = "https://id.example"
 	factors, err := New(Config{AuthURL: origin})
@@ -61,7 +62,7 @@ func FuzzPasskey(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		if len(answer) > maxResponse {
-			return // the server refuses answers of this length before it parses them
+			return // the server refuses such a long answer without parsing it
 		}
 		bound.Check(t, len(answer), func() {
 			if made, err := protocol.ParseCredentialCreationResponseBytes(answer); err == nil {
@@ -96,7 +97,7 @@ func FuzzPasskeyName(f *testing.F) {
 				t.Errorf("PasskeyName(%q) = %q, want valid UTF-8", name, got)
 			}
 			if n := utf8.RuneCountInString(got); n < 1 || n > 60 {
-				t.Errorf("PasskeyName(%q) = %q with %d characters, want 1 to 60", name, got, n)
+				t.Errorf("PasskeyName(%q) = %q has %d characters, want 1 to 60", name, got, n)
 			}
 		})
 	})

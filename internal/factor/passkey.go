@@ -42,11 +42,12 @@ func (p Passkey) AMR() []string {
 }
 
 const (
-	// ceremony is how long a challenge is valid. It equals the maximum duration of a sign-in,
+	// challengeLifetime is how long a challenge is valid. It equals the maximum duration of a sign-in,
 	// because a page with a passkey prompt may stay open that long.
-	ceremony    = 30 * time.Minute
+	challengeLifetime = 30 * time.Minute
+
 	maxPasskeys = 20
-	maxResponse = 16 << 10
+	maxResponse = 16 << 10 // bytes in a browser's answer
 )
 
 // A user is an owner in the form that the webauthn library needs.
@@ -80,12 +81,12 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 	u.name, u.shown = name, shown
 
 	// The passkey must be discoverable and verify its user, so that it can replace a password.
-	must := true
+	required := true
 	options, data, err := f.web.BeginRegistration(u,
 		webauthn.WithExclusions(webauthn.Credentials(u.credentials).CredentialDescriptors()),
 		webauthn.WithConveyancePreference(protocol.PreferNoAttestation),
 		webauthn.WithAuthenticatorSelection(protocol.AuthenticatorSelection{
-			RequireResidentKey: &must,
+			RequireResidentKey: &required,
 			ResidentKey:        protocol.ResidentKeyRequirementRequired,
 			UserVerification:   protocol.VerificationRequired,
 		}))
@@ -137,10 +138,10 @@ func PasskeyName(name string) string {
 		return "Passkey"
 	}
 
-	const most = 60
+	const maxLength = 60
 	n := 0
 	for i := range name {
-		if n++; n > most {
+		if n++; n > maxLength {
 			return name[:i]
 		}
 	}
@@ -266,13 +267,13 @@ func loginKey(flow string) session.Key {
 	return session.Key{Kind: "passkey_login", ID: session.Digest(flow)}
 }
 
-// keep stores a ceremony under key and returns the options as JSON.
+// keep stores the data of a ceremony under key, and returns the options for the browser as JSON.
 func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.SessionData, options any) ([]byte, error) {
 	value, err := json.Marshal(data)
 	if err != nil {
 		return nil, fmt.Errorf("storing challenge: %w", err)
 	}
-	if err := f.c.Sessions.Put(ctx, key, value, ceremony); err != nil {
+	if err := f.c.Sessions.Put(ctx, key, value, challengeLifetime); err != nil {
 		return nil, fmt.Errorf("storing challenge: %w", err)
 	}
 
@@ -283,8 +284,8 @@ func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.Sess
 	return text, nil
 }
 
-// take removes and returns the ceremony that is stored under key. If several answers arrive at the
-// same time, only one gets the ceremony.
+// take removes and returns the data of the ceremony under key. If several answers arrive at the same
+// time, only one gets the data.
 func (f *Factors) take(ctx context.Context, key session.Key, answer []byte) (data webauthn.SessionData, err error) {
 	if f.web == nil {
 		return data, ErrNone

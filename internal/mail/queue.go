@@ -110,7 +110,7 @@ func (p *Post) Run(ctx context.Context) {
 	var counted time.Time
 	for {
 		if time.Since(counted) > countEvery || p.clock.Jumped() {
-			if p.lookAround(ctx) == nil { // /readyz reports an error
+			if p.readQueue(ctx) == nil { // /readyz reports an error
 				counted = time.Now()
 			}
 		}
@@ -127,8 +127,8 @@ func (p *Post) Run(ctx context.Context) {
 	}
 }
 
-// lookAround reads and keeps the queue's clock and backlog.
-func (p *Post) lookAround(ctx context.Context) error {
+// readQueue reads and keeps the queue's clock and backlog.
+func (p *Post) readQueue(ctx context.Context) error {
 	if err := p.clock.Read(ctx, p.c.Queue.Clock); err != nil {
 		return err
 	}
@@ -259,9 +259,10 @@ func (p *Post) Deliver(ctx context.Context, id string, d Draft) error {
 
 // clip returns s as one line of limited length.
 func clip(s string) string {
+	const maxBytes = 400
 	s = oneLine(s)
-	if len(s) > 400 {
-		s = strings.ToValidUTF8(s[:400], "") + "…"
+	if len(s) > maxBytes {
+		s = strings.ToValidUTF8(s[:maxBytes], "") + "…"
 	}
 	return s
 }

@@ -23,7 +23,7 @@ func (s aheadStore) Clock(ctx context.Context) (time.Time, error) {
 	return now.Add(s.by), err
 }
 
-// A slowTransport reports that sending has begun, and ends when the caller closes release.
+// A slowTransport closes begun when sending begins. Sending ends when the caller closes release.
 type slowTransport struct{ begun, release chan struct{} }
 
 func (s slowTransport) Send(context.Context, mail.Message) error {

@@ -79,7 +79,7 @@ func (s SMTP) transmit(ctx context.Context, c *gomail.Client, msg *gomail.Msg) (
 	to := recipients[0]
 	if supported, _ := conn.Extension("SMTPUTF8"); !supported && !isASCII(to) {
 		return &refused{fmt.Errorf(
-			"the server accepts only ASCII addresses (it lacks SMTPUTF8, RFC 6531), which %q is not", to)}
+			"the server accepts only ASCII addresses (it lacks SMTPUTF8, RFC 6531), but %q is not ASCII", to)}
 	}
 	return c.SendWithSMTPClient(conn, msg)
 }
@@ -149,8 +149,8 @@ func (s SMTP) client(d *dialer) (*gomail.Client, error) {
 	return gomail.NewClient(s.Server.Host, opts...)
 }
 
-// authentication returns the option for how to authenticate: with the strongest method available, and
-// never with a plain password without TLS, except on this machine.
+// authentication returns the option that selects the strongest authentication method available. It
+// permits a plain password without TLS only on this machine.
 func (s SMTP) authentication() gomail.Option {
 	switch {
 	case s.Server.Implicit:
@@ -162,7 +162,7 @@ func (s SMTP) authentication() gomail.Option {
 	return gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover)
 }
 
-// methods are the methods of SMTPAuthAutoDiscover with TLS, the strongest first.
+// methods lists the methods that SMTPAuthAutoDiscover tries with TLS, the strongest first.
 var methods = []gomail.SMTPAuthType{
 	gomail.SMTPAuthSCRAMSHA256PLUS,
 	gomail.SMTPAuthSCRAMSHA256,

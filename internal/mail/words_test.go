@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTongues shows that every language has words for each kind of letter and for each change to a
-// factor, with the same placeholders as in English.
-func TestTongues(t *testing.T) {
+// TestGerman shows that German has words for each kind of letter and for each change to a factor,
+// with the same placeholders as in English.
+func TestGerman(t *testing.T) {
 	for kind, english := range inEnglish.words {
 		translated, ok := german.words[kind]
 		if !ok {
@@ -19,7 +19,7 @@ func TestTongues(t *testing.T) {
 		checkTranslation(t, kind, translated, english)
 	}
 	if got, want := len(german.words), len(inEnglish.words); got != want {
-		t.Errorf("German has words for %d kinds of letters, want %d as in English", got, want)
+		t.Errorf("German has words for %d kinds of letters, want %d, as in English", got, want)
 	}
 
 	for name, english := range inEnglish.changes {
@@ -30,7 +30,7 @@ func TestTongues(t *testing.T) {
 		checkPlaceholders(t, name, translated, english)
 	}
 	if got, want := len(german.changes), len(inEnglish.changes); got != want {
-		t.Errorf("German has words for %d changes, want %d as in English", got, want)
+		t.Errorf("German has words for %d changes, want %d, as in English", got, want)
 	}
 }
 
@@ -43,11 +43,11 @@ func checkTranslation(t *testing.T, kind Kind, got, english words) {
 		}
 	}
 	if len(got.Text) != len(english.Text) {
-		t.Errorf("the letter %s has %d paragraphs in German, want %d as in English",
+		t.Errorf("the letter %s has %d paragraphs in German, want %d, as in English",
 			kind, len(got.Text), len(english.Text))
 	}
 	if hasButton, want := got.Button != "", english.Button != ""; hasButton != want {
-		t.Errorf("the letter %s has a button in German: %t, want %t as in English", kind, hasButton, want)
+		t.Errorf("the letter %s has a button in German: %t, want %t, as in English", kind, hasButton, want)
 	}
 
 	gotText := strings.Join(append(got.Text, got.Subject, got.Note), " ")
@@ -60,7 +60,7 @@ func checkPlaceholders(t *testing.T, name, got, english string) {
 	t.Helper()
 	gotPlaceholders, want := placeholders(got), placeholders(english)
 	if !slices.Equal(gotPlaceholders, want) {
-		t.Errorf("%s has the placeholders %v in German, want %v as in English", name, gotPlaceholders, want)
+		t.Errorf("%s has the placeholders %v in German, want %v, as in English", name, gotPlaceholders, want)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestTongueOf(t *testing.T) {
 	}
 }
 
-// TestGermanLetter shows that all of a letter is in German, including the date and the device.
+// TestGermanLetter shows that a letter is entirely in German, including the date and the device.
 func TestGermanLetter(t *testing.T) {
 	sender := Sender{Address: "no-reply@example.com"}
 	reset := Draft{

@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// If a node has not recorded for lostAfter that it still handles a form, the node must have
-// stopped. lostAfter is longer than the time between two records (maxHandling or renewEvery), plus
-// the difference between the clocks of two nodes, each of which may be wrong by a minute.
+// lostAfter is how old a node's record that it is handling a form can be before the node must have
+// stopped. It is longer than the time between two records (maxHandling or renewEvery), plus the
+// difference between the clocks of two nodes, each of which may be wrong by a minute.
 const lostAfter = 3 * time.Minute
 
 // Forms remembers which forms were handled, or are being handled, on any node.
@@ -27,7 +27,7 @@ type Forms struct {
 func (a Forms) key(id string) session.Key { return session.Key{Kind: a.Kind, ID: session.Digest(id)} }
 
 // While a form is being handled, its entry in the session store consists of formBegan and the time
-// in seconds since 1970. Then it consists of formEnded and the result.
+// in seconds since 1970. Afterwards, the entry consists of formEnded and the result.
 const (
 	formBegan = "began:"
 	formEnded = "ended:"
@@ -40,7 +40,7 @@ func (a Forms) began() []byte { return []byte(formBegan + strconv.FormatInt(a.No
 type Sent struct {
 	Ended  bool   // the form was handled
 	Result string // path of the page that shows what the form made; "" if it was shown only once
-	Lost   bool   // the node that handled the form has stopped, perhaps before it was done
+	Lost   bool   // the node that was handling the form has stopped, perhaps before it was done
 }
 
 // Begin records that the form with this id is being handled. If it was handled before, or is being

@@ -1,5 +1,5 @@
 // Package once handles a form only once, even if a double click or the back button sends it again.
-// It is for forms that make or send something.
+// It is for forms that create or send something.
 //
 // Both requests of a double click get the same response, which a node keeps for a few seconds. Later
 // requests, on any node, learn that the form was sent before.
@@ -48,7 +48,7 @@ type Form struct {
 	IsUpload bool   // the handler reads the request's body
 
 	// Handle handles the form and responds to w. isDone is false if the form may be sent again, for
-	// example because it only showed a preview. A response with an error has the same effect. If Handle
+	// example because it only showed a preview. An error response has the same effect. If Handle
 	// returns an error, it must not have responded.
 	Handle func(w http.ResponseWriter, r *http.Request) (isDone bool, err error)
 
@@ -72,7 +72,7 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, f Form) error {
 }
 
 // Replay sends the response to the form with this id again, if this node is handling the form or has
-// just handled it. It is for a form whose first request ended the session in which both were sent.
+// just handled it. It is for a form whose first request ended the session to which both requests belong.
 func (g *Guard) Replay(w http.ResponseWriter, r *http.Request, id string) (ok bool, err error) {
 	if sent := g.flights.find(session.Digest(id), g.Now()); sent != nil {
 		return sent.replay(w, r)
@@ -92,8 +92,8 @@ func (g *Guard) handle(r *http.Request, f Form, at *flight) error {
 		return err
 	}
 
-	// The changes of the handler and its outcome are stored even if the browser disconnects. An
-	// upload can only be read while the browser sends it.
+	// The handler's changes and its outcome are stored even if the browser disconnects. An upload can
+	// only be read while the browser sends it.
 	lasting := context.WithoutCancel(r.Context())
 	isDone := false
 	defer func() { g.settle(lasting, r, f.ID, isDone, &at.response) }()
@@ -148,7 +148,7 @@ func (g *Guard) renew(ctx context.Context, id string) (stop func()) {
 	}
 }
 
-// renewOnce calls Renew, but waits no longer than until the next renewal.
+// renewOnce calls Renew, but gives up when the next renewal is due.
 func (g *Guard) renewOnce(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, renewEvery)
 	defer cancel()

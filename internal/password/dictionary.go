@@ -67,8 +67,8 @@ func newDictionary(lists map[string][]string) (d dictionary) {
 
 // common returns a dictionary of the words that every attacker tries, from the library's lists. The
 // lists are read when the first password is rated, so that they do not delay the start of the
-// server. A list that cannot be read means that the build is broken; then common panics, and every
-// test that rates a password fails.
+// server. If a list cannot be read, the build is broken. In this case common panics, and every test
+// that rates a password fails.
 var common = sync.OnceValue(func() dictionary {
 	lists := make(map[string][]string)
 	for list, file := range map[string]string{
@@ -79,7 +79,7 @@ var common = sync.OnceValue(func() dictionary {
 		if err != nil {
 			panic(fmt.Sprintf("reading dictionary %s: %v", file, err))
 		}
-		words, err := listed(string(text))
+		words, err := parseWords(string(text))
 		if err != nil {
 			panic(fmt.Sprintf("reading dictionary %s: %v", file, err))
 		}
@@ -88,9 +88,9 @@ var common = sync.OnceValue(func() dictionary {
 	return newDictionary(lists)
 })
 
-// listed returns the words in the only array of a JSON document. They must be strings without escapes.
-// Package json takes several times as long to read them.
-func listed(text string) (words []string, err error) {
+// parseWords returns the words in the only array of a JSON document. They must be strings without
+// escapes. Package json takes several times as long to read them.
+func parseWords(text string) (words []string, err error) {
 	_, text, begins := strings.Cut(text, "[")
 	if !begins || strings.Contains(text, `\`) {
 		return nil, errors.New("it has no array of strings without escapes")

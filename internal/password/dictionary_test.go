@@ -20,7 +20,7 @@ func TestListed(t *testing.T) {
 		if err := json.Unmarshal(text, &want); err != nil {
 			t.Fatal(err)
 		}
-		got, err := listed(string(text))
+		got, err := parseWords(string(text))
 		if err != nil {
 			t.Fatalf("reading %s: %v", file, err)
 		}
@@ -30,8 +30,8 @@ func TestListed(t *testing.T) {
 	}
 
 	for _, text := range []string{`{}`, `["a\"b"]`, `["a","b]`} {
-		if got, err := listed(text); err == nil {
-			t.Errorf("listed(%s) = %q, want an error", text, got)
+		if got, err := parseWords(text); err == nil {
+			t.Errorf("parseWords(%s) = %q, want an error", text, got)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A hash is a parsed password hash. It consists of a function that derives a key from a password,
-// and the key that the right password results in.
+// A hash is a parsed password hash. It consists of a function that derives a key from a password, and
+// the key that it derives from the right password.
 type hash struct {
 	derive func(password []byte) ([]byte, error)
 	want   []byte
@@ -93,8 +93,8 @@ func readArgon(text string) (hash, error) {
 	}
 
 	memory, passes, lanes := p[0], p[1], p[2]
-	if memory*1024 > maxMemory || passes > 16 || lanes > 16 || memory < 8*lanes ||
-		memory*passes > 4*maxMemory/1024 {
+	isExpensive := memory*1024 > maxMemory || passes > 16 || memory*passes > 4*maxMemory/1024
+	if isExpensive || lanes > 16 || memory < 8*lanes {
 		return hash{}, errors.New(
 			"it is too expensive to check: at most 64 MiB of memory and 16 passes (4 with 64 MiB) are allowed")
 	}

@@ -28,8 +28,9 @@ const (
 // readBcrypt reads the modular form of bcrypt. Since bcrypt ignores everything after 72 bytes, a
 // longer password never matches. Checking it takes as long as any other check.
 func readBcrypt(text string) (hash, error) {
+	const hashLength, maxPassword = 60, 72
 	cost, err := bcrypt.Cost([]byte(text))
-	if err != nil || len(text) != 60 {
+	if err != nil || len(text) != hashLength {
 		return hash{}, errors.New("it is not a valid bcrypt hash")
 	}
 	if cost > maxBcrypt {
@@ -40,8 +41,8 @@ func readBcrypt(text string) (hash, error) {
 	right := []byte{1}
 	return hash{
 		derive: func(password []byte) ([]byte, error) {
-			wrong := bcrypt.CompareHashAndPassword([]byte(text), password)
-			if len(password) > 72 || wrong != nil {
+			err := bcrypt.CompareHashAndPassword([]byte(text), password)
+			if err != nil || len(password) > maxPassword {
 				return []byte{0}, nil
 			}
 			return right, nil
@@ -64,7 +65,7 @@ func readScryptPHC(text string) (hash, error) {
 		return hash{}, err
 	}
 
-	if p[0] > 20 {
+	if p[0] > 20 { // N would exceed maxScrypt
 		return hash{}, errScrypt
 	}
 	salt, want, err := saltAndKey(parts[3], parts[4])

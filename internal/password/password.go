@@ -34,19 +34,19 @@ const (
 	MaxLength = 72
 )
 
-// patience is how long a caller waits for its turn. queue is how many callers may wait for each
-// task that can run at the same time. Additional callers are refused immediately, because their
-// turn would not come in time.
 const (
-	patience = 10 * time.Second
-	queue    = 100
+	patience = 10 * time.Second // how long a caller waits for its turn
+
+	// queue is how many callers may wait for each task that can run at the same time. Additional
+	// callers are refused immediately, because their turn would not come in time.
+	queue = 100
 )
 
 // A Hasher hashes and checks passwords. It runs a limited number of tasks at the same time. Create
 // it with [New].
 type Hasher struct {
 	cost    params
-	sem     chan struct{}
+	sem     chan struct{} // has one value for each running task
 	waiting atomic.Int64
 	apart   *process // the separate process that runs tasks; nil if this process runs them
 

@@ -104,7 +104,7 @@ func TestSearchBounded(t *testing.T) {
 	for n := range text {
 		words = append(words, text[:n+1])
 	}
-	// After maxSteps, each further start takes one more step, which ends immediately.
+	// After maxSteps, each remaining position takes only one more step.
 	if _, steps := newDictionary(map[string][]string{"words": words}).find(text); steps > maxSteps+len(text) {
 		t.Errorf("the search takes %d steps, want at most %d", steps, maxSteps+len(text))
 	}
@@ -119,13 +119,13 @@ func TestWeakQueued(t *testing.T) {
 	cancel()
 	p := Policy{MinScore: 2, Hasher: h}
 	if err := p.Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Weak with a canceled context = %v, want canceled", err)
+		t.Errorf("Weak with a canceled context = %v, want context.Canceled", err)
 	}
 }
 
 // TestWeakApart shows that the separate process rates passwords, too.
 func TestWeakApart(t *testing.T) {
-	p := Policy{MinScore: 2, Hasher: newApartment(t, os.Args[0]).Hasher}
+	p := Policy{MinScore: 2, Hasher: newSeparateHasher(t, os.Args[0]).Hasher}
 	if err := p.Weak(t.Context(), "password", "fathom-lantern"); err != nil {
 		t.Errorf("Weak of a strong password = %v, want nil", err)
 	}
@@ -133,12 +133,13 @@ func TestWeakApart(t *testing.T) {
 	wantInvalid(t, "Weak of a password from the email address", err, "your email address, your name")
 }
 
-// TestWeakReplaced shows that words are found even if signs replace several of their letters.
+// TestWeakReplaced shows that words are found even if several of their letters are replaced by
+// similar signs.
 func TestWeakReplaced(t *testing.T) {
 	for _, password := range []string{"p@s5w0rd", "P4$sw0rD", "caf\u00e9p4ssw0rd", "l0v31ace-4da"} {
 		err := Policy{MinScore: 2}.Weak(t.Context(), "password", password, "Ada Lovelace")
 		if !errors.Is(err, problem.Invalid) {
-			t.Errorf("Weak(%q) = %v, want a problem", password, err)
+			t.Errorf("Weak(%q) = %v, want problem.Invalid", password, err)
 		}
 	}
 }

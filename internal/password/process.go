@@ -17,13 +17,12 @@ import (
 // Threads with a lower priority in this process would not be enough. The garbage collector would
 // wait for these threads, and each hash takes 19 MiB.
 
-// linger is how long the separate process remains idle before it is stopped. respite is how long to
-// wait after a failure before starting the process again. answerFor is how long a task may take. If
-// a task takes longer, it runs in this process, in case the separate process is starved or
-// suspended.
 const (
-	linger    = time.Minute
-	respite   = time.Minute
+	linger  = time.Minute // how long the separate process remains idle before it is stopped
+	respite = time.Minute // how long to wait after a failure before starting the process again
+
+	// answerFor is how long a task may take. If a task takes longer, it runs in this process, because
+	// the separate process may be starved or suspended.
 	answerFor = 20 * time.Second
 )
 

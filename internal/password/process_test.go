@@ -32,16 +32,16 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// An apartment is a Hasher that uses a separate process. Its limits are so high that callers never
+// A separateHasher is a Hasher that uses a separate process. Its limits are so high that callers never
 // wait for a turn, and that a slow machine does not exceed them.
-type apartment struct {
+type separateHasher struct {
 	*Hasher
 	started []*exec.Cmd
 	broken  []error
 }
 
-func newApartment(t *testing.T, path string) *apartment {
-	a := &apartment{Hasher: Weak(8)}
+func newSeparateHasher(t *testing.T, path string) *separateHasher {
+	a := &separateHasher{Hasher: Weak(8)}
 	command := func() *exec.Cmd {
 		cmd := exec.Command(path)
 		cmd.Env = []string{asHashes + "=yes"}
@@ -55,7 +55,7 @@ func newApartment(t *testing.T, path string) *apartment {
 }
 
 // check shows that the Hasher hashes and verifies passwords.
-func (a *apartment) check(t *testing.T) {
+func (a *separateHasher) check(t *testing.T) {
 	t.Helper()
 	hash, err := a.Hash(t.Context(), "fathom lantern")
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *apartment) check(t *testing.T) {
 }
 
 // wantStarted checks how many processes were started, and how many of them failed.
-func (a *apartment) wantStarted(t *testing.T, started, broken int) {
+func (a *separateHasher) wantStarted(t *testing.T, started, broken int) {
 	t.Helper()
 	if n := len(a.started); n != started {
 		t.Fatalf("%d processes were started, want %d; failures: %v", n, started, a.broken)
@@ -89,7 +89,7 @@ func (a *apartment) wantStarted(t *testing.T, started, broken int) {
 
 // TestApart shows that a single separate process, with a lower priority, computes the hashes.
 func TestApart(t *testing.T) {
-	a := newApartment(t, os.Args[0])
+	a := newSeparateHasher(t, os.Args[0])
 	var callers sync.WaitGroup
 	for range 4 {
 		callers.Go(func() { a.check(t) })
@@ -114,7 +114,7 @@ func TestApart(t *testing.T) {
 
 // TestApartDies shows that if the process is killed, another one computes the next hash.
 func TestApartDies(t *testing.T) {
-	a := newApartment(t, os.Args[0])
+	a := newSeparateHasher(t, os.Args[0])
 	a.check(t)
 	if err := a.started[0].Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestApartDies(t *testing.T) {
 
 // TestApartStopped shows that if the process is suspended, this process computes the hashes.
 func TestApartStopped(t *testing.T) {
-	a := newApartment(t, os.Args[0])
+	a := newSeparateHasher(t, os.Args[0])
 	a.check(t)
 	if err := a.started[0].Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestApartStopped(t *testing.T) {
 // process computes the hashes and the failure is reported.
 func TestApartFails(t *testing.T) {
 	for _, path := range []string{"/nonexistent", "/bin/true"} {
-		a := newApartment(t, path)
+		a := newSeparateHasher(t, path)
 		a.check(t)
 		if len(a.broken) == 0 {
 			t.Errorf("%s: the failure was not reported", path)
@@ -155,7 +155,7 @@ func TestApartFails(t *testing.T) {
 // TestApartIdle shows that Close stops an idle process, and that another one is started when it is
 // needed.
 func TestApartIdle(t *testing.T) {
-	a := newApartment(t, os.Args[0])
+	a := newSeparateHasher(t, os.Args[0])
 	a.check(t)
 	a.Close()
 	a.check(t)

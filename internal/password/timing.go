@@ -15,12 +15,10 @@ import (
 // account exists. So every refusal takes as long as checking the slowest hash among all accounts
 // would. The wait costs no CPU time. A form of hashes is an algorithm with its parameters.
 
-// maxWait is the longest wait. maxForms is the maximum number of forms of hashes that are looked
-// up. formsFor is how long the result is remembered.
 const (
-	maxWait  = 5 * time.Second
-	maxForms = 32
-	formsFor = time.Second
+	maxWait  = 5 * time.Second // longest wait
+	maxForms = 32              // maximum number of forms that are looked up
+	formsFor = time.Second     // how long the forms that were found are remembered
 )
 
 // An Attempt is the result of comparing the password of a login with a hash.
@@ -59,13 +57,13 @@ func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error
 	return attempt, nil
 }
 
-// Wait returns when as much time has passed since the check began as checking the slowest hash
-// takes, plus a quarter. It returns five seconds after the check began at the latest, or when ctx
-// is done. If no account has an imported hash, it returns immediately. A waiting caller occupies no
-// slot, so other passwords can be checked meanwhile.
+// Wait makes a refused login take as long as checking the slowest hash, plus a quarter. This time
+// begins with the check, and is at most five seconds. Wait returns early if ctx is done. If no account
+// has an imported hash, it returns immediately. A waiting caller occupies no slot, so other passwords
+// can be checked meanwhile.
 //
-// If Wait does not know yet how long an algorithm takes, it measures it with the most expensive
-// hash of that algorithm. In most processes, only the first Wait does this.
+// If Wait does not know yet how long an algorithm takes, it checks the most expensive hash of that
+// algorithm, and measures the time. In most processes, only the first Wait does this.
 func (a Attempt) Wait(ctx context.Context) {
 	if a.of == nil {
 		return
@@ -150,8 +148,8 @@ func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 }
 
 // parameterPrefix returns a prefix that all hashes with the same algorithm and parameters share. In
-// Django's scrypt hashes, the salt precedes the parameters. So all of them count as one form, and a
-// single hash represents the others.
+// Django's scrypt hashes, the salt precedes the parameters, so all of these hashes count as one form,
+// and one of them represents the others.
 func parameterPrefix(text string) string {
 	switch {
 	case strings.HasPrefix(text, "$2") && len(text) > 7: // bcrypt: $2b$12$, followed by the salt and key

@@ -129,7 +129,7 @@ func TestWait(t *testing.T) {
 			}
 		}
 
-		// The wait has a limit, ends when the request ends, and does not occupy a turn.
+		// The wait has a limit, ends when the request ends, and does not block other callers.
 		h.pace.observe(work{"bcrypt", 1 << 12}, time.Hour)
 		if got := waitAfter(0); got != maxWait {
 			t.Errorf("the wait for a hash that takes an hour = %v, want %v", got, maxWait)

@@ -49,15 +49,14 @@ type Log interface {
 	RevocationsSince(ctx context.Context, seq int64) (rows []Revocation, last int64, err error)
 }
 
-// pollEvery is the interval between polls of the log. staleness is the age at which a list is too
-// old for Check to answer, and patience is how long Check waits for a newer list. pruneEvery is the
-// interval at which expired revocations are deleted.
 const (
-	pollEvery = 250 * time.Millisecond
-	staleness = 5 * time.Second
-	patience  = time.Second
+	pollEvery = 250 * time.Millisecond // interval between polls of the log
+	staleness = 5 * time.Second        // age above which a list is too old for Check to answer
+	patience  = time.Second            // how long Check waits for a newer list
 
-	pruneEvery = 10 * time.Minute // long, because checks wait during the deletion
+	// pruneEvery is the interval at which expired revocations are deleted. It is long, because checks
+	// wait during the deletion.
+	pruneEvery = 10 * time.Minute
 )
 
 // A List reports whether tokens were revoked. Create one with [New], then call Run.
@@ -157,7 +156,7 @@ func (l *List) add(rows []Revocation) {
 	}
 }
 
-// prune deletes expired revocations every pruneEvery. The caller must hold the lock.
+// prune deletes expired revocations, at most once per pruneEvery. The caller must hold the lock.
 func (l *List) prune(now time.Time) {
 	if now.Sub(l.pruned) <= pruneEvery {
 		return
@@ -181,8 +180,8 @@ func (l *List) Revoke(ctx context.Context, r Revocation) error {
 	return l.Sync(ctx)
 }
 
-// Heard returns a number that grows whenever this node reads a revocation that it does not have
-// yet. Callers need not check a token again until the number changes.
+// Heard returns a number that grows whenever this node reads a revocation that is new to it. Callers
+// need not check a token again until the number changes.
 func (l *List) Heard() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

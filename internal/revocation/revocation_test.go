@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 	}
 	sync()
 	if got := there.Heard(); got != heard {
-		t.Errorf("Heard without new revocations = %d, want %d as before", got, heard)
+		t.Errorf("Heard without new revocations = %d, want %d, as before", got, heard)
 	}
 
 	tests := []struct {
@@ -96,7 +96,7 @@ func TestCheck(t *testing.T) {
 	ahead.Store(int64(6 * time.Second))
 	unrevoked := revocation.Subject{Kind: revocation.Token, ID: "c"}
 	if err := there.Check(began, unrevoked); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("Check on a node that has read nothing for six seconds = %v, want unavailable", err)
+		t.Errorf("Check on a node that has read nothing for six seconds = %v, want problem.Unavailable", err)
 	}
 	sync()
 	if err := there.Check(began, unrevoked); err != nil {
@@ -128,10 +128,10 @@ func TestInstallation(t *testing.T) {
 	subject := revocation.Subject{Kind: revocation.Token, ID: "a"}
 	for _, subjects := range [][]revocation.Subject{nil, {subject}} {
 		if err := list.Check(until, subjects...); !errors.Is(err, problem.Unauthenticated) {
-			t.Errorf("Check of a token from before, with %v = %v, want unauthenticated", subjects, err)
+			t.Errorf("Check of an earlier token with %v = %v, want problem.Unauthenticated", subjects, err)
 		}
 		if err := list.Check(until.Add(time.Microsecond), subjects...); err != nil {
-			t.Errorf("Check of a token from after, with %v = %v, want nil", subjects, err)
+			t.Errorf("Check of a later token with %v = %v, want nil", subjects, err)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func TestUnreachableLog(t *testing.T) {
 		time.Sleep(time.Minute)
 		began := time.Now()
 		if err := l.Check(began); !errors.Is(err, problem.Unavailable) {
-			t.Errorf("Check = %v, want unavailable", err)
+			t.Errorf("Check = %v, want problem.Unavailable", err)
 		}
 		if took := time.Since(began); took != 0 {
 			t.Errorf("Check took %v, want no wait", took)

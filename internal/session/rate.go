@@ -42,9 +42,9 @@ type Meter struct {
 	full map[Key]time.Time // when each key will have recovered all events
 }
 
-// metered is the maximum number of keys that a Meter keeps. Before it adds another one, it deletes
+// maxMetered is the maximum number of keys that a Meter keeps. Before it adds another one, it deletes
 // some.
-const metered = 50_000
+const maxMetered = 50_000
 
 // Allow takes n events from a key's rate; see [Store.Allow].
 func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
@@ -70,7 +70,7 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 		return 0
 	case m.full == nil:
 		m.full = make(map[Key]time.Time)
-	case len(m.full) >= metered:
+	case len(m.full) >= maxMetered:
 		m.forget(at)
 	}
 	m.full[key] = next
@@ -82,7 +82,7 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 func (m *Meter) forget(now time.Time) {
 	maps.DeleteFunc(m.full, func(_ Key, full time.Time) bool { return !full.After(now) })
 	for k := range m.full {
-		if len(m.full) <= metered*9/10 {
+		if len(m.full) <= maxMetered*9/10 {
 			return
 		}
 		delete(m.full, k)

@@ -52,7 +52,7 @@ func TestMeterBounded(t *testing.T) {
 		short, long := Rate{Burst: 1, Every: time.Second}, Rate{Burst: 1, Every: time.Hour}
 		kept := Key{"limit", "kept"}
 		m.Allow(kept, long, 1)
-		for i := range metered - 1 {
+		for i := range maxMetered - 1 {
 			m.Allow(Key{"limit", strconv.Itoa(i)}, short, 1)
 		}
 
@@ -61,15 +61,15 @@ func TestMeterBounded(t *testing.T) {
 		if m.Allow(kept, long, 1) == 0 {
 			t.Error("a key that has not recovered was deleted, want it refused")
 		}
-		if len(m.full) > metered/2 {
-			t.Errorf("%d keys remain, want at most %d", len(m.full), metered/2)
+		if len(m.full) > maxMetered/2 {
+			t.Errorf("%d keys remain, want at most %d", len(m.full), maxMetered/2)
 		}
 
-		for i := range 3 * metered {
+		for i := range 3 * maxMetered {
 			m.Allow(Key{"limit", strconv.Itoa(i)}, long, 1)
 		}
-		if len(m.full) > metered {
-			t.Errorf("%d keys are stored, want at most %d", len(m.full), metered)
+		if len(m.full) > maxMetered {
+			t.Errorf("%d keys are stored, want at most %d", len(m.full), maxMetered)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/durable"
 )
 
-// The mark is a file with two words. The first is the id of the machine's start in which uses were
+// The mark is a file with two words. The first is the boot ID of the machine under which uses were
 // added, or "closed" if all uses are on the disk. The second is the time l.lost: things made until
 // then count as used.
 
@@ -21,8 +21,8 @@ const (
 	closed   = "closed"
 )
 
-// bootID returns an id that changes when the machine starts. Without one, it returns an id that no
-// mark has, so that every crash of the process counts as a crash of the machine.
+// bootID returns an ID that changes when the machine starts. If the machine has none, bootID returns
+// an ID that no mark has, so that every crash of the process counts as a crash of the machine.
 func bootID() string {
 	unknown := time.Now().Format(time.RFC3339Nano)
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

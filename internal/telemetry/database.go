@@ -169,8 +169,8 @@ var (
 		`^\s*(INSERT)\s+INTO\s+(\w+)|^\s*(UPDATE)\s+(\w+)`)
 )
 
-// summary returns the verb and the table of a query, such as UPDATE logins, or SQL if it finds
-// none.
+// summary returns the verb and the table of a query, such as "UPDATE logins". It returns "SQL" for a
+// query without them.
 func summary(query string) string {
 	if s, ok := summaries.Load(query); ok {
 		return s.(string)

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Sessions returns a store that traces the operations of s. system is redis, postgresql or sqlite. A
-// span includes the time until another store takes over, if the first one fails.
+// Sessions returns a store that traces the operations of s. system is redis, postgresql or sqlite. If
+// that system fails, the span includes the time until another one takes over.
 func (t *Tracer) Sessions(s session.Store, system string) session.Store {
 	if t == nil {
 		return s
@@ -38,7 +38,8 @@ func (s *sessions) trace(ctx context.Context, name string, key session.Key, do f
 		return do()
 	}
 	err := do()
-	if p := problem.First(err); p != nil && !errors.Is(err, problem.Unavailable) {
+	isResult := problem.First(err) != nil && !errors.Is(err, problem.Unavailable)
+	if isResult {
 		end(span, nil)
 	} else {
 		end(span, err)

@@ -1,13 +1,13 @@
-// Package telemetry traces requests with OpenTelemetry, and sends the traces to a collector by OTLP
+// Package telemetry traces requests with OpenTelemetry, and sends the traces to a collector with OTLP
 // over HTTP.
 //
 // A trace begins with a request to the server, or with a request that the server sends, such as a
 // webhook. If a caller names a trace (W3C Trace Context), its request continues that trace.
-// Receivers of webhooks can continue a trace, too. Changes to the database, queries, and operations
-// on sessions are spans within a trace. Background work is not traced.
+// Receivers of webhooks can continue a trace, too. Database changes, queries, and operations on
+// sessions are spans within a trace. Background work is not traced.
 //
-// Spans contain no values from requests: a query is recorded with its placeholders, a path as its
-// pattern. The methods that wrap a handler, client or store return it unchanged if the [Tracer] is
+// Spans contain no values from requests. Queries are recorded with their placeholders, and paths as
+// their patterns. The methods that wrap a handler, client or store return it unchanged if the [Tracer] is
 // nil, so disabled tracing has no cost.
 package telemetry
 
@@ -47,8 +47,8 @@ type Tracer struct {
 // flushFor is how long Close waits for a collector that does not answer.
 const flushFor = 5 * time.Second
 
-// New returns a Tracer. It does not connect to the collector yet. While the collector is
-// unavailable, a limited number of spans is kept, and further spans are dropped.
+// New returns a Tracer without connecting to the collector. While the collector is unavailable, a
+// Tracer keeps a limited number of spans, and drops further spans.
 func New(ctx context.Context, c Config) (*Tracer, error) {
 	exporter, err := otlptracehttp.New(ctx,
 		otlptracehttp.WithEndpointURL(c.URL),

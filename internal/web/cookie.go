@@ -109,14 +109,14 @@ func (c Cookies) FlowOfRequest(r *http.Request, request string) string {
 	return c.FlowOf(r)
 }
 
-// EndFlow deletes the mark that FlowFor has stored for an authorization request alone.
+// EndFlow deletes the mark that FlowFor has stored for this authorization request alone.
 func (c Cookies) EndFlow(w http.ResponseWriter, r *http.Request, request string) {
 	if name := flowOfRequest(request); c.Read(r, name) != "" {
 		c.Set(w, r, name, "")
 	}
 }
 
-// flowOfRequest returns the name of the cookie with the mark for an authorization request alone.
+// flowOfRequest returns the name of the cookie with the mark for a single authorization request.
 func flowOfRequest(request string) string { return flowCookie + "-" + session.Digest(request)[:16] }
 
 // deviceCookie identifies a known device, even long after its user signed out.

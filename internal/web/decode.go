@@ -103,7 +103,7 @@ func kindOf(t reflect.Type) string {
 // objects with more than 256 members, repeated names, and data after the object.
 func Members(r *http.Request) (map[string]json.RawMessage, error) { return MembersWithin(r, maxBody) }
 
-// MembersWithin is like [Members], but limits the body to most bytes instead of 1 MiB.
+// MembersWithin is like [Members], but limits the body to the given number of bytes instead of 1 MiB.
 func MembersWithin(r *http.Request, most int64) (map[string]json.RawMessage, error) {
 	kind, err := contentType(r)
 	if err != nil {
@@ -159,12 +159,12 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 	return body, nil
 }
 
-// firstRead is the most memory that is allocated for a body before the first byte arrives.
+// firstRead is the maximum number of bytes that are allocated for a body before it begins to arrive.
 const firstRead = 16 << 10
 
 // readAll reads a body. length is the length that the client has stated, or -1. readAll allocates
-// memory as bytes arrive, up to length. So a client that states a length and sends nothing does not
-// occupy memory.
+// memory as bytes arrive, so that a client that states a large length and sends nothing does not
+// occupy much memory.
 func readAll(r io.Reader, length int64) ([]byte, error) {
 	first := int64(firstRead)
 	if length >= 0 {

@@ -117,7 +117,7 @@ func FuzzProxies(f *testing.F) {
 				}
 				r.RemoteAddr = "203.0.113.9:1"
 				if client, ok := p.client(r); ok {
-					t.Errorf("the header from the untrusted peer %v was used", client)
+					t.Errorf("the client %v was read from the header of an untrusted peer", client)
 				}
 			})
 		}

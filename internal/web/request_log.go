@@ -16,15 +16,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A client that sends invalid requests as fast as it can must not fill the disk with log lines. So
-// refusals are logged at an average rate of at most refusalRate per second, with bursts of up to
-// refusalBurst.
+// At most refusalRate refusals per second are logged on average, in bursts of up to refusalBurst, so
+// that a client that sends invalid requests as fast as it can does not fill the disk with log lines.
 const (
 	refusalRate  = 100
 	refusalBurst = 1000
 )
 
-// maxCause is the maximum length of a logged cause in bytes.
+// maxCause is the maximum length, in bytes, of a logged cause.
 const maxCause = 500
 
 // routine lists the codes of errors that are part of normal operation: polling for a device code,

@@ -88,7 +88,7 @@ func TestOuter(t *testing.T) {
 		{method: http.MethodGet, path: "/sendfile", want: http.StatusOK},
 		{method: http.MethodGet, path: "/panic", want: http.StatusInternalServerError},
 		{method: http.MethodTrace, path: "/", want: http.StatusMethodNotAllowed},
-		// This one is accepted, because each protocol refuses it in its own format.
+		// A compressed body is accepted here, because each protocol refuses it in its own format.
 		{method: http.MethodPost, path: "/", encoding: "gzip", want: http.StatusOK},
 	}
 
@@ -183,7 +183,7 @@ func testFlowCookie(t *testing.T, cookies web.Cookies, userAgent string, secure 
 	}
 }
 
-// TestFlowCookiePrefix shows that over HTTPS, a cookie without the prefix is ignored.
+// TestFlowCookiePrefix shows that over HTTPS, a cookie without the prefix __Host- is ignored.
 func TestFlowCookiePrefix(t *testing.T) {
 	c := web.Cookies{PublicURL: &url.URL{Scheme: "https", Host: "id.example"}}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)

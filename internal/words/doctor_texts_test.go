@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// doctorTexts returns the texts of the checks of `selvage doctor` that a page shows: their names,
+// doctorTexts returns the texts that a page shows for the checks of `selvage doctor`: their names,
 // findings and remedies.
 func doctorTexts(t *testing.T) (found []string) {
 	t.Helper()
@@ -60,7 +60,8 @@ func doctorTexts(t *testing.T) (found []string) {
 }
 
 var (
-	// findingArgs maps functions of package doctor to how many of their first arguments are texts.
+	// findingArgs maps each function of package doctor to the number of its leading arguments that
+	// are texts.
 	findingArgs = map[string]int{
 		"finef":      1,
 		"skippedf":   1,
@@ -76,11 +77,13 @@ var (
 	sayable = regexp.MustCompile(`[A-Za-z]{2}`) // not only values and punctuation
 )
 
-// wantFormat checks that a call has a constant format, with one verb for each value.
+// wantFormat checks that a call of a function such as textf has a constant format, with one verb for
+// each value.
 func wantFormat(t *testing.T, file string, call *ast.CallExpr, texts int) {
 	t.Helper()
 	name := nameOf(call.Fun)
-	if !strings.HasSuffix(name, "f") || name == "of" {
+	takesFormat := strings.HasSuffix(name, "f") && name != "of"
+	if !takesFormat {
 		return
 	}
 	format, isConstant := constant(call.Args[texts-1])
@@ -132,8 +135,8 @@ func nameOf(f ast.Expr) string {
 	return ""
 }
 
-// settingRow matches a setting that a page shows in the reference of the configuration: its name,
-// default and meaning.
+// settingRow matches the row of the configuration reference for a setting that a page shows. The row
+// has the setting's name, default and meaning.
 var settingRow = regexp.MustCompile(
 	"(?m)^\\| `((?:limits|password|session|operators|tokens|keys|audit|recordings|mail)\\.\\w+)`" +
 		"[^|]* \\| .* \\| (.*) \\|$")
@@ -152,7 +155,7 @@ func settingTexts(t *testing.T) (found []string) {
 		}
 	}
 	if len(found) < 40 {
-		t.Fatalf("only %d settings are found, want at least 40", len(found))
+		t.Fatalf("the reference describes %d settings, want at least 40", len(found))
 	}
 	return found
 }

@@ -101,7 +101,7 @@ func isProse(text string) bool {
 	return prose.MatchString(text) && !other.MatchString(text) && !slices.Contains(internalTexts, text)
 }
 
-// shownFields are the fields of structs that pages always show.
+// shownFields lists the struct fields that pages always show.
 var shownFields = []string{"Hint", "Label", "Why", "Button"}
 
 // shownField returns the text in a field that pages show, if n sets such a field to a literal.
@@ -286,7 +286,7 @@ func TestTexts(t *testing.T) {
 	slices.Sort(all)
 	all = slices.DeleteFunc(slices.Compact(all), func(text string) bool { return text == "" })
 	if len(all) < 1000 {
-		t.Fatalf("only %d texts are found, want at least 1000", len(all))
+		t.Fatalf("the pages have %d texts, want at least 1000", len(all))
 	}
 
 	for _, w := range words.All() {
@@ -306,7 +306,7 @@ func TestTexts(t *testing.T) {
 
 		for text := range w.Texts() {
 			if _, found := slices.BinarySearch(all, text); !found {
-				t.Errorf("%s translates %q, which no page has", w.Tag, text)
+				t.Errorf("%s translates %q, which no page shows", w.Tag, text)
 			}
 		}
 	}

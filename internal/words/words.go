@@ -150,8 +150,9 @@ func In(tag string) *Words {
 // Choose returns the words for the first wish that matches a supported language, or the English
 // words. Each wish is a BCP 47 tag or the value of an Accept-Language header.
 func Choose(wishes ...string) *Words {
+	const maxBytes = 1000 // limits the time for parsing a wish
 	for _, wish := range wishes {
-		if len(wish) > 1000 {
+		if len(wish) > maxBytes {
 			continue
 		}
 

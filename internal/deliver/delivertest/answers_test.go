@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// attempted returns the only delivery of a webhook whose receiver is h, after an attempt.
+// attempted creates a webhook with the receiver h and an event, and returns the delivery of the event
+// after an attempt.
 func (w *world) attempted(h http.HandlerFunc) fabric.Delivery {
 	w.t.Helper()
 	hook := w.webhook(h)
@@ -90,7 +91,7 @@ func TestRefusedAddress(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	w.node()
 
-	// The name 127.0.0.1 is allowed, localhost is not.
+	// The name 127.0.0.1 is allowed, but localhost is not.
 	var reached atomic.Bool
 	hook := w.webhook(func(http.ResponseWriter, *http.Request) { reached.Store(true) })
 	u, err := url.Parse(hook.URL)
@@ -112,7 +113,7 @@ func TestRefusedAddress(t *testing.T) {
 	d := w.deliveries(hook)[0]
 	refused, err := netip.ParseAddrPort(d.Refused)
 	if err != nil || !refused.Addr().IsLoopback() {
-		t.Errorf("the refused address is %q, %v, want one on loopback", d.Refused, err)
+		t.Errorf("the refused address is %q, %v, want a loopback address", d.Refused, err)
 	}
 	if strings.Contains(d.Error, refused.Addr().String()) {
 		t.Errorf("the reason %q reveals the address", d.Error)

@@ -207,7 +207,7 @@ func TestAnswers(t *testing.T) {
 		return d.Status == 503 && d.Due.After(w.now().Add(time.Hour))
 	})
 
-	w.await(endless, "an endless response", delivered)
+	w.await(endless, "the delivery with an endless response", delivered)
 	if followed.Load() {
 		t.Error("the redirect was followed")
 	}
@@ -222,7 +222,7 @@ func TestHangingReceiver(t *testing.T) {
 	good := w.webhook(func(http.ResponseWriter, *http.Request) {})
 	w.happen(40)
 	w.node()
-	w.await(good, "the receiver that answers", delivered)
+	w.await(good, "the deliveries to the receiver that answers", delivered)
 }
 
 // TestShutdown shows that if a node is shut down during an attempt, the attempt completes and the

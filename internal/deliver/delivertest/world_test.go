@@ -27,7 +27,7 @@ type world struct {
 	t       *testing.T
 	rows    *store.Store
 	project fabric.Project
-	ahead   atomic.Int64
+	ahead   atomic.Int64 // how far its clock is ahead, in nanoseconds
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -15,8 +15,8 @@ const (
 	fewBad     = 2 // the breaker also opens after this many consecutive failed probes
 	probeAway  = 500 * time.Millisecond
 	probeThere = 5 * time.Second
-	fewGood    = 2 // the breaker closes after this many consecutive successful probes
-	manyGood   = 16
+	fewGood    = 2           // the breaker closes after this many consecutive successful probes
+	manyGood   = 16          // the largest number of successful probes that closing may require
 	flapping   = time.Minute // if the breaker opens again within this time, more probes must succeed to close it
 )
 

@@ -6,18 +6,20 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// The backends of a Store, as indexes of its counts.
 const (
 	primary = iota
 	fallback
-	backends
+	backends // the number of backends
 )
 
+// The results of an operation, as indexes of the counts.
 const (
 	ok = iota
 	absent
 	conflict
 	failed
-	results
+	results // the number of results
 )
 
 var (

@@ -33,7 +33,6 @@ func BenchmarkStore(b *testing.B) {
 			return err
 		},
 	} {
-
 		b.Run(name, func(b *testing.B) {
 			s := open(b, Config{URL: servers.Redis(b), Patience: patient})
 			k := session.Key{Kind: "login", ID: session.Digest(name)}
@@ -43,7 +42,7 @@ func BenchmarkStore(b *testing.B) {
 
 			b.ReportAllocs()
 			b.SetParallelism(8)
-			before := spent(b)
+			before := cpuTime(b)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if err := op(s, k); err != nil {
@@ -53,13 +52,13 @@ func BenchmarkStore(b *testing.B) {
 				}
 			})
 
-			b.ReportMetric(float64(spent(b)-before)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }
 
-// spent returns the CPU time that this process has used so far.
-func spent(b *testing.B) time.Duration {
+// cpuTime returns the CPU time that this process has used so far.
+func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

@@ -21,7 +21,7 @@ func (c Channel) name(channel string) string { return c.store.at.prefix + "v1:bu
 func (c Channel) Publish(ctx context.Context, channel string, message []byte) error {
 	to := redis.Cmdable(c.store.client)
 	if c.store.cluster != nil {
-		// The client would choose a random server. Then messages could overtake each other.
+		// The client itself would choose a random server, and messages could overtake each other.
 		master, err := c.store.cluster.MasterForKey(ctx, c.name(channel))
 		if err != nil {
 			return fmt.Errorf("finding the server to publish at: %w", withoutArguments(err))
@@ -34,11 +34,9 @@ func (c Channel) Publish(ctx context.Context, channel string, message []byte) er
 	return nil
 }
 
-// askAlive is how often Listen checks that the server is alive. maxUnread is the maximum number of
-// messages that Listen keeps for a slow receiver.
 const (
-	askAlive  = time.Second
-	maxUnread = 4096
+	askAlive  = time.Second // how often Listen checks that the server is alive
+	maxUnread = 4096        // maximum number of messages that Listen keeps for a slow receiver
 )
 
 // Listen calls receive for each message on the channels until ctx is done. It reconnects if the

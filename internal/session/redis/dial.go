@@ -68,9 +68,9 @@ func (l location) dial(ctx context.Context, network, address string) (net.Conn, 
 	return c, nil
 }
 
-// A conn is a connection that discards unsent data when it is closed. So a command that was
-// abandoned cannot reach the server later, when the network has recovered and the entry has been
-// written elsewhere.
+// A conn is a connection that discards unsent data when it is closed. This keeps an abandoned command
+// from reaching the server later, when the network has recovered and the entry has been written
+// elsewhere.
 type conn struct {
 	net.Conn
 	tcp *net.TCPConn

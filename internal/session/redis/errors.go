@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// withoutArguments returns an error that may be shown. Some errors from servers repeat the
-// arguments of the command, which are keys and values. withoutArguments removes these arguments.
+// withoutArguments returns an error that may be shown. Some errors from servers repeat the command's
+// arguments, which are secret keys and values. withoutArguments removes them.
 func withoutArguments(err error) error {
 	if text, _, repeats := strings.Cut(err.Error(), ", with args"); repeats {
 		return errors.New(text)
@@ -31,7 +31,7 @@ func (l location) misconfiguration(err error) error {
 	case contains("wrongpass"), contains("invalid username-password pair"):
 		return errors.New("it rejects the URL's user and password")
 	case contains("noauth"):
-		return errors.New("it requires a password, and the URL has none" + sentinelHint(l))
+		return errors.New("it requires a password, but the URL has none" + sentinelHint(l))
 	case contains("auth") && contains("without any password"):
 		return errors.New("the URL has a password, but the server does not use one")
 	case contains("noperm"):

@@ -40,14 +40,14 @@ func TestOpenRefuses(t *testing.T) {
 
 	for _, tt := range tests {
 		t.Run(tt.url, func(t *testing.T) {
-			// If the server responds slowly, it counts as unreachable, and Open does not return an
-			// error. So try again.
+			// A server that responds slowly counts as unreachable, so Open returns no error. In this
+			// case, try again.
 			var refusal error
 			eventually(t, "a refusal", func() error {
 				s, err := Open(t.Context(), Config{URL: tt.url, Patience: patient})
 				if err == nil {
 					_ = s.Close()
-					return errors.New("it was opened")
+					return errors.New("Open returned no error")
 				}
 				refusal = err
 				return nil

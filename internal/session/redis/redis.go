@@ -1,9 +1,9 @@
 // Package redis keeps sessions in Redis: a single server, a server with Sentinels, or a Cluster.
 //
-// Each operation is a single command, or a single script, on one key. So it is atomic wherever the
-// key is stored. Keys have the form v1:<kind>:{<id>}, after the prefix from the URL. Each value
-// begins with its kind. If a value begins with a different kind, its entry counts as absent. So even
-// if a bug built wrong keys, no feature could read another feature's values. All commands are sent to
+// Each operation is a single command, or a single script, on one key, so it is atomic wherever the key
+// is stored. Keys have the form v1:<kind>:{<id>}, after the prefix from the URL. Each value begins
+// with its kind. An entry whose value begins with a different kind counts as absent. Therefore, even if
+// a bug built wrong keys, no feature could read another feature's values. All commands are sent to
 // masters, because a replica may not know yet that an entry was deleted.
 //
 // A command is sent once, and waits at most 250 ms for its response. Without a response, it is
@@ -99,8 +99,8 @@ func connect(at location, c Config) *Store {
 		SentinelPassword: at.sentinelPassword,
 		Dialer:           at.dial,
 
-		// Version 2 has no push messages. So only responses arrive, and an unexpected response ends
-		// the connection.
+		// Version 2 has no push messages, so only responses arrive. An unexpected response ends the
+		// connection.
 		Protocol: 2,
 		// When the response to CLIENT SETINFO was lost, old clients returned it for the next
 		// command (CVE-2025-29923). This client does not send CLIENT SETINFO.
@@ -152,10 +152,11 @@ func (s *Store) String() string { return s.at.String() }
 
 // Stats describes the connections to all servers together.
 type Stats struct {
-	Open, Idle       int
-	Waits, TimedOut  uint64        // waits for a connection, and how many of them timed out
-	Waited           time.Duration // total time of those waits
-	Dialled, Retired uint64        // opened because no connection was idle, and closed because they were broken or old
+	Open, Idle      int
+	Waits, TimedOut uint64        // waits for a connection, and how many of them timed out
+	Waited          time.Duration // total time of those waits
+	Dialled         uint64        // connections that were opened because none was idle
+	Retired         uint64        // connections that were closed because they were broken or old
 }
 
 // Stats returns the current numbers.

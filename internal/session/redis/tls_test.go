@@ -20,8 +20,9 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// certificate writes a key and a self-signed certificate for this machine.
-func certificate(t *testing.T) (cert, key string) {
+// writeCertificate writes a self-signed certificate for this machine and its key, and returns the
+// names of the two files.
+func writeCertificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -60,8 +61,8 @@ func certificate(t *testing.T) (cert, key string) {
 }
 
 func TestTLS(t *testing.T) {
-	cert, key := certificate(t)
-	other, _ := certificate(t)
+	cert, key := writeCertificate(t)
+	other, _ := writeCertificate(t)
 	port := servers.FreePort(t)
 	server := servers.OwnRedis(t,
 		"--tls-port", fmt.Sprint(port),
@@ -81,10 +82,10 @@ func TestTLS(t *testing.T) {
 		server.Start(t)
 	}
 
-	for _, foreign := range []string{url + other, strings.TrimSuffix(url, "?ca=")} {
-		_, err := Open(t.Context(), Config{URL: foreign, Patience: patient})
+	for _, untrusting := range []string{url + other, strings.TrimSuffix(url, "?ca=")} {
+		_, err := Open(t.Context(), Config{URL: untrusting, Patience: patient})
 		if err == nil || !strings.Contains(err.Error(), "not trusted") {
-			t.Errorf("Open with a different authority = %v, want an error about trust", err)
+			t.Errorf("Open without the server's authority = %v, want an error about trust", err)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Mode is the kind of Redis that a URL names.
+// A Mode is the kind of Redis deployment that a URL names.
 type Mode string
 
 // The possible values of a Mode.
@@ -136,7 +136,7 @@ func (l *location) parseCredentials(raw string) error {
 	return nil
 }
 
-// splitMaster splits the part of a Sentinel URL that precedes the hosts. It has the form
+// splitMaster splits the part of a Sentinel URL that precedes the hosts. This part has the form
 // USER:PASSWORD@MASTER, MASTER:PASSWORD or MASTER.
 func splitMaster(raw string) (credentials, master string) {
 	if strings.Contains(raw, "@") {
@@ -149,7 +149,7 @@ func splitMaster(raw string) (credentials, master string) {
 	return ":" + password, master
 }
 
-// parseHosts adds the default port to each host without one.
+// parseHosts parses the hosts, and adds the default port to each one without a port.
 func (l *location) parseHosts(raw string) error {
 	defaultPort := "6379"
 	if l.mode == Sentinel {

@@ -48,7 +48,7 @@ func cancelled(t *testing.T, s session.Store) {
 }
 
 // leaving cancels the contexts of callers at various moments. It shows that no caller gets the
-// response for another, and that no entry is taken twice.
+// response to another caller, and that no entry is taken twice.
 func leaving(t *testing.T, s session.Store) {
 	together(func(i int) {
 		for round := range 20 {

@@ -10,12 +10,11 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Backends have their own clocks, so these cases wait for entries to expire. The lifetime short is
-// the one that cases wait for. A case fails if an entry exists for longer than its lifetime plus
-// patience. If a case must do something within the lifetime, it uses alive.
+// Backends have their own clocks, so these cases wait for entries to expire. If a case must do
+// something before an entry expires, it uses alive.
 const (
-	short    = 700 * time.Millisecond
-	patience = time.Minute
+	short    = 700 * time.Millisecond // lifetime of entries whose end a case waits for
+	patience = time.Minute            // how long after its lifetime an entry may still exist
 )
 
 // alive calls do, which must create an entry with the lifetime life and use it before it expires.
@@ -36,8 +35,8 @@ func alive(t *testing.T, do func(life time.Duration) error) (began time.Time, li
 	}
 }
 
-// waitGone waits until check returns true. It fails if this happens before the lifetime, which
-// starts at began, has passed, or if it never happens.
+// waitGone waits until check returns true. It fails if this happens before the lifetime of an entry
+// has passed, counted from the time began, or if it does not happen within patience after that.
 func waitGone(t *testing.T, began time.Time, life time.Duration, check func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

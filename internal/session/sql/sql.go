@@ -2,7 +2,7 @@
 // PostgreSQL, or a separate SQLite file. Entries survive a crash and a restart.
 //
 // Each operation changes entries with a single statement, in the SQL that SQLite and PostgreSQL
-// share, and the database decides which of several concurrent callers succeeds. An expired entry is
+// share. The database decides which of several concurrent callers succeeds. An expired entry is
 // never returned, even before it is deleted. Commits do not wait for the disk, so a power failure
 // may lose the latest logins in progress.
 package sql
@@ -94,7 +94,7 @@ func (c Config) database() database.Config {
 }
 
 func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
-	if there, err := dialect.HasTable(ctx, db, database.Sessions); there || err != nil {
+	if exists, err := dialect.HasTable(ctx, db, database.Sessions); exists || err != nil {
 		return err
 	}
 

@@ -179,7 +179,7 @@ func testSweep(t *testing.T, fresh func(*testing.T) Config) {
 
 	us.Add(time.Minute.Microseconds())
 	if _, err := s.Get(t.Context(), session.Key{Kind: "code", ID: "0"}); !errors.Is(err, problem.NotFound) {
-		t.Errorf("Get of an expired entry = %v, want not found", err)
+		t.Errorf("Get of an expired entry = %v, want problem.NotFound", err)
 	}
 
 	if err := s.sweep(t.Context()); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// A Copied describes the result of a copy of the rows.
+// A Copied describes the result of copying rows.
 type Copied struct {
 	Tables  []backup.Sum
 	Rows    int64 // number of rows in the copy
@@ -22,9 +22,9 @@ type Progress interface {
 	Steps(rows int)
 }
 
-// Copy makes the target database equal to the source, in the state that the source has when Copy is
-// called. Then it compares the two. It does not change the source. If an earlier copy was
-// interrupted, or the source has changed after that copy, Copy writes only the rows that differ.
+// Copy makes the target database equal to the source as it is when Copy is called. Then it compares
+// the two. It does not change the source. If an earlier copy was interrupted, or the source has changed
+// since that copy, Copy writes only the rows that differ.
 func Copy(ctx context.Context, from, to store.Config, p Progress) (c Copied, err error) {
 	from.ReadOnly = true
 	from.Patience = patience

@@ -42,9 +42,9 @@ func replaceMaster(t *testing.T, rows *store.Store, ring *keys.Ring, next []byte
 	rows.AuditBy(chains)
 }
 
-// TestBackupAroundMaster backs up before and after the master key is replaced. Each backup can be
-// restored only with the master key in use at its time. A program that does not yet know
-// the new key creates no backup, because that backup could not be restored.
+// TestBackupAroundMaster creates backups before and after the master key is replaced. Each can be
+// restored only with the master key that was in use at the time. A program that does not yet know the
+// new key creates no backup, because that backup could not be restored.
 func TestBackupAroundMaster(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		dir := storetest.Dir(t)
@@ -81,7 +81,7 @@ func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
 	file := filepath.Join(t.TempDir(), "late.age")
 	late := Backup{Rows: rows, Key: keyOf(t, before), To: []age.Recipient{id.Recipient()}}
 	if _, err := late.Create(t.Context(), file); !errors.Is(err, ErrKeyReplaced) {
-		t.Errorf("a backup marked with the replaced master key = %v, want ErrKeyReplaced", err)
+		t.Errorf("creating a backup with the replaced master key = %v, want ErrKeyReplaced", err)
 	}
 
 	if _, err := os.Stat(file); err == nil {

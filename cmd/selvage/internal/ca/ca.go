@@ -32,7 +32,7 @@ const (
 	lifetime     = 10 * 365 * 24 * time.Hour // of the authority's certificate
 	leafLifetime = 90 * 24 * time.Hour       // of the server's certificate
 	renewBefore  = 30 * 24 * time.Hour
-	clockSkew    = time.Hour
+	clockSkew    = time.Hour // certificates are dated back by this much, for clients whose clocks are behind
 )
 
 // Hosts are the names and addresses that every certificate contains. They are listed one by one
@@ -129,7 +129,7 @@ func (a *Authority) TLS() *tls.Config {
 	}
 }
 
-// Ends returns when the server's certificate expires, or the authority's own, if that is earlier. The
+// Ends returns when the server's certificate or the authority's own expires, whichever is earlier. The
 // authority's certificate is not renewed.
 func (a *Authority) Ends() time.Time {
 	leaf, err := a.certificate()

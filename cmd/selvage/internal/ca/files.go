@@ -58,8 +58,8 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// readCert returns the certificate in a directory, and creates it if there is none. Processes that
-// create one at the same time use the same key, so each of their certificates works.
+// readCert returns the certificate in a directory, and creates one if there is none. Processes that
+// create certificates at the same time use the same key, so each of these certificates works.
 func (a *Authority) readCert(dir string) (*x509.Certificate, error) {
 	cert, err := Read(dir)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// check returns an error if a certificate cannot be used. Errors refer to the
-// certificate as what.
+// check returns an error if a certificate cannot be used. what describes the certificate in errors.
 func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) error {
 	if now.Before(leaf.NotBefore) {
 		return fmt.Errorf("%s is not valid before %s, and this machine's clock is at %s", what,

@@ -45,9 +45,9 @@ func InputName(name string) string {
 	return name
 }
 
-// ReadInput reads a file, or stdin if its name is "-". It returns an error if there are more than
-// most bytes.
-func (e *Env) ReadInput(name string, most int) ([]byte, error) {
+// ReadInput reads a file, or stdin if its name is "-". limit is the maximum number of bytes; longer
+// input is an error.
+func (e *Env) ReadInput(name string, limit int) ([]byte, error) {
 	in := e.Stdin
 	if name != "-" {
 		f, err := os.Open(name)
@@ -58,12 +58,12 @@ func (e *Env) ReadInput(name string, most int) ([]byte, error) {
 		in = f
 	}
 
-	text, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	text, err := io.ReadAll(io.LimitReader(in, int64(limit)+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading %s: %w", InputName(name), err)
-	case len(text) > most:
-		return nil, fmt.Errorf("%s is larger than %d MiB", InputName(name), most>>20)
+	case len(text) > limit:
+		return nil, fmt.Errorf("%s is larger than %d MiB", InputName(name), limit>>20)
 	}
 	return text, nil
 }

@@ -104,9 +104,9 @@ var flagOf = map[string]string{
 	"outbound_prefixes": "--outbound-prefix",
 }
 
-// nameFlag returns the message of a problem, naming the flag instead of the parameter. From "codecs.0
-// must be a codec" it makes "--codec must be a codec", and from "this codec is unknown" it makes
-// "--codec: this codec is unknown". has reports whether the command has a flag.
+// nameFlag returns the message of a problem, naming the flag instead of the parameter. It changes
+// "codecs.0 must be a codec" to "--codec must be a codec", and "this codec is unknown" to "--codec: this
+// codec is unknown". has reports whether the command has a flag.
 func nameFlag(p *problem.Error, has func(flag string) bool) string {
 	if p.Param == "" {
 		return p.Message

@@ -22,7 +22,7 @@ func UTC(t time.Time) Time {
 
 const timeLayout = "2006-01-02 15:04"
 
-// FormatTime formats t in local time for people, and the zero time as "".
+// FormatTime formats t in local time for people. For the zero time, it returns "".
 func FormatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -52,7 +52,7 @@ func YesOnly(b bool) string {
 	return ""
 }
 
-// Count formats a number, and zero as "".
+// Count formats a number. For 0, it returns "".
 func Count(n int) string {
 	if n == 0 {
 		return ""
@@ -86,7 +86,7 @@ func Strings[T ~string](items []T) []string {
 // ShownOnce is printed next to a secret, since only its hash is stored.
 const ShownOnce = "shown once; only its hash is kept"
 
-// Once formats a secret that cannot be shown again, and "" as "".
+// Once formats a secret that cannot be shown again. For "", it returns "".
 func Once(secret string) string {
 	if secret == "" {
 		return ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -20,7 +21,7 @@ type View[T any] struct {
 	Facts  []Fact[T]
 }
 
-// A Fact is a column of a list and a line of a single item.
+// A Fact is shown as a column of a list, and as a line of a single item.
 type Fact[T any] struct {
 	Name   string
 	Value  func(T) string
@@ -58,8 +59,8 @@ func List[T any](e *Env, v View[T], items []T) error {
 	return e.table(rows, minor)
 }
 
-// Show prints one item in the format of --output. With -o id, Show prints a secret that cannot be
-// shown again to stderr.
+// Show prints one item in the format of --output. With -o id, Show prints only the id to stdout. If
+// the item has a secret that cannot be shown again, Show prints the secret to stderr.
 func Show[T any](e *Env, v View[T], item T) error {
 	switch e.Output {
 	case "id":
@@ -118,7 +119,7 @@ func (e *Env) PrintJSON(v any) error {
 // colors.
 func Sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
+		if unicode.IsControl(r) {
 			return '·'
 		}
 		return r
@@ -134,7 +135,7 @@ const (
 	Yellow = "33"
 )
 
-// Faint returns s dimmed, on terminals that can show it.
+// Faint returns s in dimmed style, with the exceptions of Color.
 func (e *Env) Faint(s string) string { return e.Color(Dim, s) }
 
 // Color returns s in the style of an SGR parameter. It returns s unchanged if stdout is not a

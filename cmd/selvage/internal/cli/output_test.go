@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestFit shows how a table becomes narrower: it first loses empty columns, then its cells are
-// shortened, and then it loses more and more columns.
+// TestFit shows how a table becomes narrower: first it loses its empty columns, then its cells are
+// shortened, and finally it loses one column after another.
 func TestFit(t *testing.T) {
 	id := strings.Repeat("i", 36)
 	rows := [][]string{
@@ -18,7 +18,7 @@ func TestFit(t *testing.T) {
 
 	tests := []struct {
 		limit   int
-		minor   string
+		minor   string // this column is hidden before others
 		columns []string
 		widths  []int
 		hidden  []string

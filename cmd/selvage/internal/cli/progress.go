@@ -17,7 +17,7 @@ type Progress struct {
 	started, shown time.Time
 	done           int
 	things         int   // number of things expected; 0 if unknown
-	bytes, of      int64 // bytes read, and expected in total; of is 0 if unknown
+	bytes, total   int64 // bytes read, and expected in total; total is 0 if unknown
 	skipped        int64 // number of skipped bytes, which took no time
 	now            func() time.Time
 }
@@ -25,8 +25,8 @@ type Progress struct {
 // progressInterval is the minimum time between two updates of the line.
 const progressInterval = 200 * time.Millisecond
 
-// NewProgress returns a Progress that counts things, such as "file". It prints nothing if stdout is a
-// terminal, because the command prints each item there as it completes.
+// NewProgress returns a Progress that counts things, such as "file". The Progress prints nothing if
+// stdout is a terminal, because the command prints each item there as it completes.
 func (e *Env) NewProgress(thing string) *Progress {
 	p := &Progress{what: thing, now: time.Now}
 	p.started = p.now()
@@ -50,7 +50,7 @@ func (e *Env) NewProgressLine(thing string) *Progress {
 func (p *Progress) ExpectThings(n int) { p.things = n }
 
 // Expect adds n to the number of bytes that are expected.
-func (p *Progress) Expect(n int64) { p.of += n }
+func (p *Progress) Expect(n int64) { p.total += n }
 
 // Skip counts one thing of n bytes that needs no work.
 func (p *Progress) Skip(n int64) {
@@ -94,15 +94,15 @@ func (p *Progress) show() {
 		p.showBar(seconds)
 		return
 	}
-	if p.of == 0 {
+	if p.total == 0 {
 		fmt.Fprintf(p.w, "\r\x1b[K%s, %.0f a second", Plural(p.done, p.what), float64(p.done)/seconds)
 		return
 	}
 
 	rate := float64(p.bytes-p.skipped) / seconds
 	fmt.Fprintf(p.w, "\r\x1b[K%s, %.1f of %.1f MB, %.1f MB a second", Plural(p.done, p.what), float64(p.bytes)/1e6,
-		float64(p.of)/1e6, rate/1e6)
-	if left := p.of - p.bytes; rate > 0 && left > 0 {
+		float64(p.total)/1e6, rate/1e6)
+	if left := p.total - p.bytes; rate > 0 && left > 0 {
 		fmt.Fprintf(p.w, ", %s left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second))
 	}
 }
@@ -114,14 +114,14 @@ const barWidth = 30
 func (p *Progress) showBar(seconds float64) {
 	done := min(p.done, p.things)
 	part, whole := int64(done), int64(p.things)
-	if p.of > 0 {
-		part, whole = min(p.bytes, p.of), p.of
+	if p.total > 0 {
+		part, whole = min(p.bytes, p.total), p.total
 	}
 
 	full := int(barWidth * part / whole)
 	fmt.Fprintf(p.w, "\r\x1b[K[%s%s] %d of %s", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), done,
 		Plural(p.things, p.what))
-	if p.of > 0 {
+	if p.total > 0 {
 		fmt.Fprintf(p.w, ", %.1f MB a second", float64(p.bytes)/1e6/seconds)
 	}
 

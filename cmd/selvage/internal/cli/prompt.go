@@ -24,7 +24,7 @@ func (e *Env) Confirm(cmd *cobra.Command, what, name string) error {
 	return e.Ask(cmd, what, "Type its name to continue: ", name)
 }
 
-// Ask is like Confirm, but with a prompt and a word to type that the caller chooses.
+// Ask is like Confirm, but the caller chooses the prompt and the word to type.
 func (e *Env) Ask(cmd *cobra.Command, what, prompt, word string) error {
 	yes, _ := cmd.Flags().GetBool("yes")
 	if yes || !console.IsTerminal(e.Stdin) {
@@ -41,7 +41,7 @@ func (e *Env) Ask(cmd *cobra.Command, what, prompt, word string) error {
 	return nil
 }
 
-// ReadSecret reads the first line of stdin. Errors use what as the name of the secret.
+// ReadSecret reads the first line of stdin. what names the secret in errors.
 func (e *Env) ReadSecret(what string) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(e.Stdin, maxSecret+1))
 	if err != nil {

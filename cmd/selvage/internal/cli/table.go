@@ -44,9 +44,9 @@ func (e *Env) table(rows [][]string, minor []string) error {
 	return nil
 }
 
-// shortest is the width below which cells are not cut. Times are never cut. The first column is
+// minCut is the smallest width to which cells are cut. Times are never cut. The first column is
 // never cut either, because it holds ids that users copy.
-const shortest = 10
+const minCut = 10
 
 // fit makes a table no wider than limit, if limit is not 0, and returns the widths of its columns.
 // It drops empty columns and cuts long cells. If that is not enough, it hides columns: first those
@@ -73,8 +73,8 @@ func fit(rows [][]string, minor []string, limit int) (fitted [][]string, widths 
 	}
 }
 
-// nextHidden returns the index of the column to hide next: the last one in minor or, if there is
-// none, the last one. It never hides the first two columns for being minor.
+// nextHidden returns the index of the column to hide next: the last column in minor or, if there is
+// none, the last column. It treats the first two columns as if they were not in minor.
 func nextHidden(header, minor []string) int {
 	last := len(header) - 1
 	for j := last; j > 1; j-- {
@@ -85,18 +85,18 @@ func nextHidden(header, minor []string) int {
 	return last
 }
 
-// narrow shrinks the columns that may be cut until all columns fit. It always shrinks the widest
-// one.
+// narrow shrinks the columns that may be cut until all columns fit. In each step, it shrinks the
+// widest of them.
 func narrow(widths []int, rows [][]string, limit int) {
-	whole := make([]bool, len(widths))
-	for j := range whole {
-		whole[j] = slices.ContainsFunc(rows[1:], func(row []string) bool { return isTime(row[j]) })
+	hasTimes := make([]bool, len(widths))
+	for j := range hasTimes {
+		hasTimes[j] = slices.ContainsFunc(rows[1:], func(row []string) bool { return isTime(row[j]) })
 	}
 
 	for total(widths) > limit {
 		widest := 0
 		for j := 1; j < len(widths); j++ {
-			if whole[j] || widths[j] <= shortest {
+			if hasTimes[j] || widths[j] <= minCut {
 				continue
 			}
 			if widest == 0 || widths[j] > widths[widest] {
@@ -139,7 +139,7 @@ func dropColumn(rows [][]string, column int) [][]string {
 	return fewer
 }
 
-// cut shortens a text to a width, if it is longer.
+// cut shortens a text that is longer than width.
 func cut(s string, width int) string {
 	if utf8.RuneCountInString(s) <= width {
 		return s

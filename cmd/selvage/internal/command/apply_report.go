@@ -146,7 +146,7 @@ func (r *applyReport) print(format string, args ...any) {
 	}
 }
 
-// orNone returns a value for people, and "(none)" for "".
+// orNone returns value in printable form, or "(none)" if it is empty.
 func orNone(value string) string { return cmp.Or(cli.Sanitize(value), "(none)") }
 
 // end prints the totals. It returns the first write error.

@@ -188,7 +188,7 @@ func (c auditCommands) listAudit(ctx context.Context, a *app, cmd *cobra.Command
 		return cli.Usagef("--limit must be at least 1; it is %d", limit)
 	}
 	if !f.Since.IsZero() && !cmd.Flags().Changed("limit") {
-		limit = 1 << 30
+		limit = 1 << 30 // no limit
 	}
 
 	ends, err := a.Store.AuditHeads(ctx) // read before the events, so that --follow misses none

@@ -24,9 +24,9 @@ type backupCommands struct{ *commands }
 
 const backupHelp = `Back up the rows of the database and the media of recordings, encrypted with age, while servers run.
 
-A directory holds many backups, which share their media: a further backup writes only new recordings. A
-file holds one backup with all its media. A name that ends with /, or that of an existing directory, is
-the name of a directory.
+A directory holds many backups, which share their media: each further backup writes only new recordings.
+A file holds one backup with all its media. A name is that of a directory if it ends with / or if the
+directory exists.
 
 The master key is not part of a backup. Keep a copy of it elsewhere: a restore needs both.`
 
@@ -34,8 +34,8 @@ const restoreHelp = `Restore a backup into a data directory that has nothing but
 database if that is in PostgreSQL. Stop the servers of the old installation first. Before the command
 writes anything, it checks the whole archive, and that it was made with the master key.
 
-All logins, grants, tokens and mailed links end, because the backup does not know which of them were
-used or revoked since. Other changes since the backup are undone, too: look through passwords and API
+All logins, grants, tokens and mailed links end, because the backup does not know which of them have
+been used or revoked since. Other changes since the backup are undone, too: check passwords and API
 keys.`
 
 func (c backupCommands) command() *cobra.Command {
@@ -248,7 +248,7 @@ func (c backupCommands) openArchive(
 	return a, ids, nil
 }
 
-// verify reads a whole backup, and checks its contents and its maker.
+// verify reads a whole backup, and checks its contents and its origin.
 func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 	if err := cli.Need(cmd, "identity"); err != nil {
 		return err

@@ -144,8 +144,8 @@ func shortGrants(grants []string) []string {
 	return short
 }
 
-// formatTokens describes a client's access tokens: their format, and whether they are bound to a
-// key.
+// formatTokens describes a client's access tokens: their format, and whether they are bound to a key
+// or to the client's certificate.
 func formatTokens(c client) string {
 	if c.DPoPBound {
 		return string(c.AccessToken) + ", bound by DPoP"

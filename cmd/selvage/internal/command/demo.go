@@ -14,16 +14,16 @@ import (
 
 func (c *commands) demoCommand() *cobra.Command {
 	show := cli.Command("show", "Print the ids, secrets and curl commands of the demo again", c.showDemo)
-	reset := cli.Command("reset", "Replace the demo and everything in it with a fresh one with new ids and secrets",
+	reset := cli.Command("reset", "Replace the demo and everything in it with a fresh one, which has new ids and secrets",
 		c.withMedia(c.resetDemo))
 	cli.AddYes(reset)
-	return cli.Noun("demo", "The demo project of the first start", show, reset)
+	return cli.Noun("demo", "The demo project that the first start creates", show, reset)
 }
 
 // noDemo returns the error for a data directory without a demo.
 func noDemo(dir string) error {
-	return cli.NotFoundf("no demo in %s: `selvage serve` creates one when it starts on an empty data directory and "+
-		"only this machine can reach it", dir)
+	return cli.NotFoundf("no demo in %s: `selvage serve` creates one when it starts with an empty data "+
+		"directory and only this machine can reach it", dir)
 }
 
 func (c *commands) showDemo(cmd *cobra.Command, _ []string) error {
@@ -42,8 +42,8 @@ func (c *commands) showDemo(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// resetDemo replaces the demo. A server may be running. If resetDemo is interrupted, running it
-// again completes the replacement.
+// resetDemo replaces the demo, even while a server is running. If resetDemo is interrupted, running
+// it again completes the replacement.
 func (c *commands) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	exists, err := a.Demo.Exists()
 	switch {

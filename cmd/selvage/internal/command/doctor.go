@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/doctor"
 )
 
-// doctorCommands runs the examinations of the doctor.
+// doctorCommands implements the command doctor.
 type doctorCommands struct{ *commands }
 
 func (c doctorCommands) command() *cobra.Command {
@@ -23,9 +23,9 @@ func (c doctorCommands) command() *cobra.Command {
 		}
 		return c.examine(cmd)
 	})
-	cmd.Long = `Check the configuration, the data directory, the databases, keys, certificates, listeners and, if one
-runs, the server. This changes nothing and takes at most ten seconds. The exit status is 1 if a check
-failed, and 0 if there are only warnings.`
+	cmd.Long = `Check the configuration, the data directory, the databases, keys, certificates, listeners, and
+the server if one is running. This changes nothing and takes at most ten seconds. The exit status is 1
+if a check failed, and 0 if there are only warnings.`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, as -o json does")
 	config.AddFlags(cmd.Flags(), false)
 	return cmd

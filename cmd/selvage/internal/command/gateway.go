@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// field returns the fact that shows a member of a resource.
+// field returns a fact about a resource: the value of one of its members.
 func field(title, name string, detail bool) cli.Fact[resource] {
 	return cli.Fact[resource]{
 		Name:   title,

@@ -28,7 +28,7 @@ Without --from, the file is one that selvage export wrote. Everything keeps its 
 
 With --from keycloak, files are realms that kc.sh export wrote. With --from auth0, they are exported users,
 the hashes of their passwords, and clients from the Management API, in any order. People and apps are created
-in the project of --project. The command also prints what has no place in selvage.`
+in the project of --project. The command also prints what selvage cannot store.`
 	f := cmd.Flags()
 	f.String("from", "selvage", "the `system` that wrote the files: selvage, keycloak or auth0")
 	f.String("project", "", "with --from keycloak or auth0: "+cli.ProjectUsage)
@@ -207,7 +207,7 @@ func (r *importRun) print(o transfer.Outcome) error {
 	return err
 }
 
-// printUnmapped prints which parts of a file have no counterpart in selvage.
+// printUnmapped prints a part of the files that has no counterpart in selvage.
 func (r *importRun) printUnmapped(m transfer.Unmapped) error {
 	switch r.Output {
 	case "json":

@@ -52,12 +52,12 @@ func masterState(m keys.MasterRecord) string {
 const rotateMasterHelp = `Replace the master key while servers run. Nobody is signed out, and all tokens stay valid. The
 audit trail stays verifiable: the new key authenticates the end of the part that was written with the old one.
 
-With SQLite, the command creates the new key. The server changes to it within a second. With PostgreSQL,
+With SQLite, the command creates the new key, and the server switches to it within a second. With PostgreSQL,
 give the new key to every node first: run ` + "`selvage master-key prepare`" + ` on one node, and copy its
 master.key.next into the data directory of each node, or set master_key_next on each. A node without the
 new key makes no changes until it gets it.
 
-The old key stays in the data directory as master.key.FINGERPRINT, because backups from before need it.
+The old key stays in the data directory as master.key.FINGERPRINT, because older backups need it.
 After a leak, use --leaked, and do what docs/keys.md says.`
 
 // masterKeyCommands implements the commands for the master key.
@@ -158,7 +158,7 @@ func nextMaster(conf config.Config) ([]byte, error) {
 		return nil, err
 	}
 	if len(all) > 0 && bytes.Equal(next, all[0]) {
-		return nil, fmt.Errorf("%s holds the master key in use", conf.NextMasterFile())
+		return nil, fmt.Errorf("%s holds the master key that is already in use", conf.NextMasterFile())
 	}
 	return next, nil
 }

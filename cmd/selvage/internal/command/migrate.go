@@ -50,7 +50,7 @@ var schemaView = cli.View[schema]{
 }
 
 func (c *commands) migrateCommand() *cobra.Command {
-	status := cli.Command("status", "Show the schema of the database and the one this version needs; changes nothing",
+	status := cli.Command("status", "Show the schema of the database and the one this version needs; change nothing",
 		func(cmd *cobra.Command, _ []string) error {
 			conf, _, err := c.loadConfig(cmd.Flags())
 			if err != nil {
@@ -58,14 +58,14 @@ func (c *commands) migrateCommand() *cobra.Command {
 			}
 			return c.showSchema(cmd.Context(), conf)
 		})
-	up := cli.Command("up", "Update the schema, as a start does",
+	up := cli.Command("up", "Update the schema, as the start of a server does",
 		c.with(func(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
 			return c.showSchema(ctx, a.Config)
 		}))
-	up.Long = `Update the schema, as every start and every command does. An SQLite file is first copied to its name
-followed by .schema-N; the latest two copies are kept. Run ` + "`selvage backup create`" + ` before you
+	up.Long = `Update the schema, as every start and every command does. An SQLite file is first copied to a
+file with the suffix .schema-N; the latest two copies are kept. Run ` + "`selvage backup create`" + ` before you
 update PostgreSQL.`
-	return cli.Noun("migrate", "The schema of the database, and copies to another one",
+	return cli.Noun("migrate", "The schema of the database, and copies in another database",
 		status, up, c.downCheckCommand(), c.copyCommand(), c.copyMediaCommand())
 }
 

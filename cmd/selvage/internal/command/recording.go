@@ -106,7 +106,7 @@ func formatAudio(r recordings.Recording) string {
 	return ifAudio(r, fmt.Sprintf("%s, %d Hz, %s", r.Codec, r.SampleRate, cli.Plural(r.Channels, "channel")))
 }
 
-// ifAudio returns fact, or "" if no audio was uploaded for the recording yet.
+// ifAudio returns fact, or "" if no audio has been uploaded for the recording yet.
 func ifAudio(r recordings.Recording, fact string) string {
 	if r.Codec == "" {
 		return ""

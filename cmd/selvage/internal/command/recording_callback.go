@@ -48,7 +48,7 @@ func (c recordingCommands) callbackCommands() []*cobra.Command {
 		c.withMedia(c.listCallbacks))
 	addState(callbacks)
 	redeliver := cli.Command("redeliver [CALLBACK]",
-		"Queue a status callback again, or all that could not be delivered",
+		"Queue a status callback again, or all callbacks that could not be delivered",
 		c.withMedia(c.redeliverCallbacks))
 	addProject(callbacks, redeliver)
 	return []*cobra.Command{callbacks, redeliver}

@@ -45,12 +45,12 @@ or call.json is read, too. With --resume, files that the journal lists are skipp
 is added to it.
 
 --watch stores the files of a directory until the command is stopped. Stored files are moved to the
-folder done in that directory, and refused ones to the folder failed, each with a file that has the
-reason. Hidden files, and those without the extension of an audio format, are left alone.
+folder done in that directory. Rejected files are moved to the folder failed, each with a file that
+contains the reason. Hidden files, and those without the extension of an audio format, are left alone.
 
 --from takes the address of a service that speaks LaML, such as https://example.signalwire.com. Its
-completed recordings are copied with what is known of their calls. The first line of stdin is the
-API token.`
+completed recordings are copied, with the details of their calls. The first line of stdin is the API
+token.`
 
 func (c recordingCommands) recordingImportCommand() *cobra.Command {
 	load := cli.Command("import [PATH…]", "Store audio files, or the recordings of another service",

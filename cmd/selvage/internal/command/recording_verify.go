@@ -17,7 +17,7 @@ func (c recordingCommands) verifyCommand() *cobra.Command {
 		c.withMedia(c.verifyRecordings))
 	verify.Long = `Read the media of all recordings of a project, or of those that the flags select, and compare it
 with the size and the SHA-256 measured at the upload. Each damaged recording is printed. The command
-fails if there is one. It may run while the server does.`
+fails if any recording is damaged. Servers may run meanwhile.`
 	addRecordingFilter(verify.Flags())
 	return verify
 }
@@ -40,7 +40,7 @@ func (c recordingCommands) verifyRecordings(ctx context.Context, a *app, cmd *co
 	}
 	filter.ProjectID = p.ID
 
-	// The recordings are listed twice, so that not all of them must be in memory at the same time.
+	// The recordings are listed twice, because a list of all of them may need too much memory.
 	var all, read verification
 	err = eachStored(ctx, a, filter, func(r recordings.Recording) error {
 		all.recordings++

@@ -72,7 +72,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestUnchanged shows that a file that is written to while it is read is not stored.
+// TestUnchanged shows that unchanged notices a write to a file after its size was read.
 func TestUnchanged(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "a.wav"))
 	if err != nil {
@@ -97,8 +97,8 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// TestFaults shows which errors move a file to another folder. All other errors leave it for
-// another attempt.
+// TestFaults shows which errors cause a file to be moved to another folder. After all other errors, the
+// file stays for another attempt.
 func TestFaults(t *testing.T) {
 	faults := []error{
 		problem.New(problem.Unsupported, "unsupported_media_type", "x"),
@@ -107,7 +107,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, err := range faults {
 		if !isFault(err) {
-			t.Errorf("the error %q leaves the file, want it moved", err)
+			t.Errorf("after the error %q, the file stays, want it moved", err)
 		}
 	}
 
@@ -120,7 +120,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, err := range others {
 		if isFault(err) {
-			t.Errorf("the error %q moves the file, want it left", err)
+			t.Errorf("after the error %q, the file is moved, want it to stay", err)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func TestWatchedLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(entries) != 1 {
-		t.Errorf("outside of the directory are %d files, want 1", len(entries))
+		t.Errorf("the directory outside has %d files, want 1", len(entries))
 	}
 }
 
@@ -230,7 +230,7 @@ func TestNamesInMessages(t *testing.T) {
 	}
 }
 
-// TestOneWatcher shows that two processes cannot watch a directory at the same time.
+// TestOneWatcher shows that two watchers cannot lock a directory at the same time.
 func TestOneWatcher(t *testing.T) {
 	dir := rootOf(t, t.TempDir())
 	unlock, err := lockWatched(dir)
@@ -238,12 +238,12 @@ func TestOneWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := lockWatched(dir); err == nil {
-		t.Error("a second process could lock the directory")
+		t.Error("a second watcher could lock the directory")
 	}
 	unlock()
 	unlock, err = lockWatched(dir)
 	if err != nil {
-		t.Fatalf("locking the directory after the first process has unlocked it: %v", err)
+		t.Fatalf("locking the directory after the first watcher has unlocked it: %v", err)
 	}
 	unlock()
 }

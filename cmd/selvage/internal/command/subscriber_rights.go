@@ -29,7 +29,7 @@ FILE is a ZIP archive of subscriber.json and the subscriber's recordings.`
 	erase := cli.Command("erase ID", "Delete a subscriber and all their personal data", c.withMedia(c.eraseSubscriber))
 	erase.Long = `Delete a subscriber and all data about that person: profile, addresses, logins, consents, devices,
 factors, deliveries to webhooks, and recordings that belong to nobody else. The output lists what remains
-and why. A subscriber that was deleted before is named by its id.`
+and why. If the subscriber has already been deleted, use its id to erase the data that remains.`
 	cli.AddYes(erase)
 	return []*cobra.Command{export, erase}
 }

@@ -25,7 +25,7 @@ func subscriberFacts() []cli.Fact[fabric.Subscriber] {
 		{Name: "Reference", Value: func(s fabric.Subscriber) string { return s.Reference }},
 		{Name: "Name", Value: fabric.Subscriber.FullName},
 	}
-	for _, f := range fabric.PersonFields[3:] { // the name is above
+	for _, f := range fabric.PersonFields[3:] { // the first three are the name, which is above
 		facts = append(facts, fact{Name: f.Label, Detail: true, Value: func(s fabric.Subscriber) string {
 			return *f.Text(&s.Person)
 		}})

@@ -105,15 +105,15 @@ func addUpstreamFlags(cmd *cobra.Command) {
 	f.String("client-id", "", "`id` of this server at the provider")
 	f.Bool("client-secret-stdin", false, "read the client secret from stdin")
 	f.StringSlice("scope", nil, "`scope` to request; repeatable (default openid, email, profile)")
-	f.StringSlice("claim", nil, "`field=claim` if the provider has another claim for email, email_verified, "+
-		"first_name or last_name; repeatable")
+	f.StringSlice("claim", nil, "`field=claim` if the provider uses another claim for email, "+
+		"email_verified, first_name or last_name; repeatable")
 	f.Bool("sign-up", false, "create an account for people without one, if the project has open registration")
 	f.Bool("logout", false, "signing out here also signs out at the provider")
 	f.Bool("enabled", true, "show the button; =false hides it")
 }
 
-// readInput returns the fields of an upstream provider that the flags set. It reads the client secret
-// from stdin if the flags ask for it.
+// readInput returns the fields that the flags set. It reads the client secret from stdin if the flags
+// ask for it.
 func (c upstreamCommands) readInput(cmd *cobra.Command) (idp.UpstreamInput, error) {
 	in := idp.UpstreamInput{
 		Name:     cli.Text(cmd, "name"),

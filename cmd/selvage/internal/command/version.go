@@ -47,7 +47,8 @@ type versionJSON struct {
 }
 
 func (c *commands) versionCommand() *cobra.Command {
-	return cli.Command("version", "Print the version and how it was built", func(*cobra.Command, []string) error {
+	const short = "Print the version and build information"
+	return cli.Command("version", short, func(*cobra.Command, []string) error {
 		v := versionJSON{
 			Version: c.build.version(),
 			Commit:  c.build.Commit,
@@ -73,7 +74,7 @@ func (c *commands) versionCommand() *cobra.Command {
 }
 
 func (c *commands) manCommand() *cobra.Command {
-	return cli.Command("man DIR", "Write the manual pages into a directory, a file for each command",
+	return cli.Command("man DIR", "Write the manual pages into a directory, one file for each command",
 		func(cmd *cobra.Command, args []string) error {
 			return cli.WriteManual(cmd.Root(), args[0], c.build.version(), c.build.time())
 		})

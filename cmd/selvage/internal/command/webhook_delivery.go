@@ -118,7 +118,7 @@ func (c webhookCommands) deliveryCommands() []*cobra.Command {
 		c.with(c.listDeliveries))
 	addState(deliveries)
 	redeliver := cli.Command("redeliver ID [DELIVERY]",
-		"Queue an event again, or all that could not be delivered",
+		"Queue an event again, or all events that could not be delivered",
 		c.with(c.redeliver))
 	addProject(test, deliveries, redeliver)
 	return []*cobra.Command{test, deliveries, redeliver}

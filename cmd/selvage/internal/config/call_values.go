@@ -76,13 +76,13 @@ func (u *scriptsURL) UnmarshalText(text []byte) error {
 		return nil
 	}
 	parsed, err := url.Parse(string(text))
-	if err != nil || !isForScripts(parsed) {
+	if err != nil || !isScriptsURL(parsed) {
 		return errors.New("needs http:// or https:// and a host, such as https://ivr.example.com/calls")
 	}
 	return nil
 }
 
-func isForScripts(u *url.URL) bool {
+func isScriptsURL(u *url.URL) bool {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
@@ -139,7 +139,7 @@ func (t *turnURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// valid reports whether t names a TURN server with its port, to be reached over TCP.
+// valid reports whether t names a TURN server that is reached over TCP, with its port.
 func (t turnURL) valid() bool {
 	scheme, rest, _ := strings.Cut(string(t), ":")
 	if scheme != "turn" && scheme != "turns" {
@@ -150,7 +150,7 @@ func (t turnURL) valid() bool {
 	return err == nil && host != "" && port != "" && query == "transport=tcp"
 }
 
-// minSecret is the minimum length of a secret that signs requests, in bytes.
+// minSecret is the minimum length, in bytes, of a secret that signs requests.
 const minSecret = 16
 
 // checkScripts rejects a URL for scripts whose requests would have no signature, or a weak one.

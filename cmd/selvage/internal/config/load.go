@@ -50,8 +50,8 @@ func (o Origins) errorf(path, format string, args ...any) error {
 	return fmt.Errorf("%s %w", o.keyAt(path), fmt.Errorf(format, args...))
 }
 
-// Load reads the configuration from flags, from the environment, and from a file. Flags or the
-// environment can name the file. Otherwise it is selvage.yaml, if that exists. getenv returns a
+// Load reads the configuration from flags, from the environment, and from a file. A flag or a
+// variable can name the file. The default is selvage.yaml, if it exists. getenv returns the value of a
 // variable; environ lists all variables. The error lists the problems from all sources.
 func Load(flags *pflag.FlagSet, getenv func(string) string, environ []string) (Config, Origins, error) {
 	file, fileErr := fileLayer(getenv, flags)
@@ -95,7 +95,8 @@ func (c *Config) apply(l layer, from Origins) error {
 // quote returns the rejected value for an error. It returns "" for a value that is long or may
 // contain a secret, such as user:secret@host or password=secret.
 func (s Setting) quote(text string) string {
-	if s.Secret || len(text) > 60 || strings.ContainsAny(text, "@=") {
+	const maxBytes = 60
+	if s.Secret || len(text) > maxBytes || strings.ContainsAny(text, "@=") {
 		return ""
 	}
 	return fmt.Sprintf("; it is %q", text)
@@ -136,9 +137,9 @@ func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	return l, errors.Join(errs...)
 }
 
-// readFile returns the text of a file that holds the value of a setting. The file must not be
-// empty. Otherwise, a server would use the default and could create its own master key. The
-// settings of the first operator are an exception: they are needed only once, so their files can be
+// readFile returns the text of a file that holds the value of a setting. The file must not be empty:
+// for an empty value, a server would use the default, and could create its own master key. Only the
+// files with settings of the first operator may be empty. They are needed only once, so they can be
 // emptied after the first start.
 func (s Setting) readFile(file string) (string, error) {
 	content, err := os.ReadFile(file)

@@ -11,10 +11,10 @@ import (
 )
 
 // MediaAddresses returns the addresses to which browsers send the media of calls: the configured
-// ones, or else the one that the listener has, or else those of the public URL's host.
+// ones, or else the one on which the listener listens, or else those of the public URL's host.
 //
-// all holds these addresses, except for addresses of the public URL's host that belong to other
-// machines. elsewhere holds the latter. If all is empty, the server chooses among its own addresses.
+// all omits addresses of the public URL's host that belong to other machines. These are in elsewhere.
+// If all is empty, the server chooses among its own addresses.
 func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
 	if len(c.MediaAddress) > 0 {
 		return c.MediaAddress, nil, nil
@@ -28,7 +28,7 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 		return nil, nil, fmt.Errorf("reading the public URL: %w", err)
 	}
 	for _, ip := range resolve(ctx, u.Hostname()) {
-		if hasAddress(ip) {
+		if isOwnAddress(ip) {
 			all = append(all, ip)
 		} else {
 			elsewhere = append(elsewhere, ip)
@@ -42,7 +42,7 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 	return all, elsewhere, nil
 }
 
-// listenerAddress returns the address that a listener has, unless it listens on all addresses.
+// listenerAddress returns the address on which a listener listens, unless it listens on all addresses.
 func listenerAddress(l HostPort) (ip netip.Addr, ok bool) {
 	host, _, err := net.SplitHostPort(string(l))
 	if err != nil {
@@ -83,8 +83,8 @@ func globalAddresses() (all []netip.Addr) {
 	return all
 }
 
-// hasAddress reports whether ip is an address of this machine.
-func hasAddress(ip netip.Addr) bool {
+// isOwnAddress reports whether ip is an address of this machine.
+func isOwnAddress(ip netip.Addr) bool {
 	own, err := net.InterfaceAddrs()
 	return err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {
 		n, ok := a.(*net.IPNet)

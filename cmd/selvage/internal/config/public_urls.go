@@ -125,7 +125,7 @@ func LocateRunning(c Config) Where {
 	return w
 }
 
-// impliedPorts maps each scheme to the port of its URLs that name none.
+// impliedPorts maps each scheme to its default port.
 var impliedPorts = map[string]string{"http": "80", "https": "443"}
 
 // origin returns the origin of a host and a port as browsers write it, without an implied port.
@@ -146,7 +146,7 @@ func nameOf(a HostPort) string {
 	return host
 }
 
-// portOf returns the port of an address, or fallback if the address has none or any port.
+// portOf returns the port of an address, or fallback if the address has no port or port 0.
 func portOf(a HostPort, fallback string) string {
 	_, port, err := net.SplitHostPort(string(a))
 	if err != nil || port == "0" {

@@ -123,8 +123,8 @@ func (n networks) Prefixes() (all []netip.Prefix) {
 	return all
 }
 
-// certifiable matches names for which authorities issue certificates by ACME. A matching name
-// contains a dot and no wildcard. A wildcard would need a proof in DNS.
+// certifiable matches names for which authorities issue certificates with ACME. A matching name
+// contains a dot, but no wildcard, which would need a proof in DNS.
 var certifiable = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 func (h *hostNames) UnmarshalText(text []byte) error {
@@ -311,5 +311,5 @@ func Redact(raw string) string {
 	return scheme + "://" + user + ":" + hidden + rest[at:]
 }
 
-// hidden replaces a password, as net/url redacts it.
+// hidden replaces passwords, as in net/url.
 const hidden = "xxxxx"

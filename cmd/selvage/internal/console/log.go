@@ -61,7 +61,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs returns a handler that adds attributes.
+// WithAttrs returns a handler that adds attributes to each record.
 func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
 	for _, a := range attrs {

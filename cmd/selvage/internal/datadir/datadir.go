@@ -21,11 +21,11 @@ func Make(dir string) error {
 	return Check(dir)
 }
 
-// Errors about the data directory end with these texts.
+// Errors about the data directory end with one of these texts.
 const (
-	another     = "set --data to a writable directory"
-	nameAnother = "; " + another
-	orAnother   = ", or " + another
+	useAnother  = "set --data to a writable directory"
+	nameAnother = "; " + useAnother
+	orAnother   = ", or " + useAnother
 )
 
 // Check returns an error if the directory cannot be used. Without this check, opening the files in
@@ -41,13 +41,13 @@ func Check(dir string) error {
 
 	const writable = 0o3 // W_OK and X_OK
 	err = syscall.Access(dir, writable)
-	me := os.Geteuid()
+	self := os.Geteuid()
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, syscall.EACCES) && UID(info) != me:
+	case errors.Is(err, syscall.EACCES) && UID(info) != self:
 		return fmt.Errorf("opening data directory %s: %w: it belongs to %s, but this command is running as %s; "+
-			"run it as the directory's owner%s", dir, err, Owner(info), Account(me), orAnother)
+			"run it as the directory's owner%s", dir, err, Owner(info), Account(self), orAnother)
 	}
 	return unusable(dir, err)
 }

@@ -42,7 +42,7 @@ func TestCheckOfOtherOwner(t *testing.T) {
 	if err := os.MkdirAll(hidden, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{parent, filepath.Dir(parent)} { // which only their owner can open
+	for _, dir := range []string{parent, filepath.Dir(parent)} { // until now, only root can open them
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -137,8 +137,8 @@ func TestApplyIgnoresRegistered(t *testing.T) {
 	}
 }
 
-// TestApplyDuplicates shows that a file with lists that contain a name twice needs no steps after it
-// was applied.
+// TestApplyDuplicates shows that a file whose lists contain a name twice needs no more steps once it
+// has been applied.
 func TestApplyDuplicates(t *testing.T) {
 	f, _, d := open(t)
 	_, err := f.Projects.Create(t.Context(), "Acme")
@@ -179,7 +179,7 @@ func TestPlanNull(t *testing.T) {
 }
 
 // TestPlanTwoEntries shows that a file with two entries for the same thing is refused, even if only
-// one of them has the id. Otherwise, each apply would undo changes of the previous one.
+// one of them has the id. Otherwise, each apply would undo what the previous one changed.
 func TestPlanTwoEntries(t *testing.T) {
 	d, ci := openWithKey(t)
 	const byName = "{name: CI, scopes: [chat]}"
@@ -229,7 +229,7 @@ func TestPlanRenameAndCreate(t *testing.T) {
 	}
 }
 
-// TestPlanRenameResource is like TestPlanRenameAndCreate, for resources.
+// TestPlanRenameResource is like TestPlanRenameAndCreate, but for resources.
 func TestPlanRenameResource(t *testing.T) {
 	_, _, d := open(t)
 	plan := func(resources string) []declared.Step {
@@ -265,7 +265,7 @@ func TestPlanRenameResource(t *testing.T) {
 	}
 }
 
-// TestPlanRenameProject is like TestPlanRenameAndCreate, for projects. It also shows that two entries
+// TestPlanRenameProject is like TestPlanRenameAndCreate, but for projects. It also shows that two entries
 // for the same project are refused.
 func TestPlanRenameProject(t *testing.T) {
 	f, _, d := open(t)
@@ -302,7 +302,7 @@ func TestPlanRenameProject(t *testing.T) {
 	}
 }
 
-// unmarked is a store in which nothing can be marked.
+// unmarked is a store in which nothing can be marked as declared.
 type unmarked struct{ declared.Store }
 
 func (unmarked) MarkDeclared(context.Context, string, string) error { return errors.New("no space") }
@@ -349,7 +349,7 @@ func openWithKey(t *testing.T) (d *declared.Declarer, id string) {
 	return d, k.ID
 }
 
-// planKeys plans a file with these keys in the project Acme.
+// planKeys plans a file in which the project Acme has the given keys.
 func planKeys(t *testing.T, d *declared.Declarer, entries string) ([]declared.Step, error) {
 	t.Helper()
 	file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, keys: ["+entries+"]}]"))

@@ -116,7 +116,7 @@ func (p *parser) fail(at place, format string, args ...any) {
 	p.errs = append(p.errs, at.errorf(format, args...))
 }
 
-// project separates the lists of a project from its own members.
+// project separates the lists of things in a project from its other members.
 func (p *parser) project(e entry) project {
 	parsed := project{entry: entry{place: e.place}, things: make(map[string][]entry)}
 	for _, m := range e.members {
@@ -160,8 +160,8 @@ func (p *parser) mapping(at place) entry {
 			p.fail(at.child(key, key.Value), "is set twice")
 			continue
 		}
-		if bad := aliased(value); bad != nil {
-			p.fail(at.child(bad, key.Value), "is an alias; write the value out")
+		if alias := findAlias(value); alias != nil {
+			p.fail(at.child(alias, key.Value), "is an alias; write the value out")
 			continue
 		}
 		if value.Tag == "!!null" && value.Value == "" {
@@ -174,15 +174,15 @@ func (p *parser) mapping(at place) entry {
 	return e
 }
 
-// aliased returns an alias below n, or nil. Aliases are rejected, because a few of them can expand
-// to more data than fits into memory.
-func aliased(n *yaml.Node) *yaml.Node {
+// findAlias returns the first alias at or below n, or nil. Aliases are rejected, because a few of them
+// can expand to more data than fits into memory.
+func findAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n
 	}
 	for _, child := range n.Content {
-		if bad := aliased(child); bad != nil {
-			return bad
+		if alias := findAlias(child); alias != nil {
+			return alias
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A place is a position in a file: a line and a path.
+// A place is a position in a file: the path of a member, and the node there.
 type place struct {
 	file, path string
 	node       *yaml.Node
@@ -79,14 +79,14 @@ func (e entry) blame(err error) error {
 	return errors.Join(all...)
 }
 
-// calledElse maps parameters in problems to members with a different name.
-var calledElse = map[string]string{"acr": "require_acr"}
+// memberNames maps parameters in problems to the members for them, if their names differ.
+var memberNames = map[string]string{"acr": "require_acr"}
 
 // placeOf returns the place of the member that param names. If param names an item of a list, it
 // returns the place of the whole list.
 func (e entry) placeOf(param string) place {
 	param, _, _ = strings.Cut(param, ".")
-	for _, name := range []string{param, param + "s", calledElse[param]} {
+	for _, name := range []string{param, param + "s", memberNames[param]} {
 		if n := e.member(name); n != nil && name != "" {
 			return e.child(n, name)
 		}

@@ -50,7 +50,7 @@ func (e entry) read(fields []field, suggest func(string, []string) string, skip 
 	return errors.Join(errs...)
 }
 
-// readValue stores the value at a place. to is a pointer, as in a field.
+// readValue stores the value at a place in the variable to which to points.
 func readValue(at place, to any) error {
 	n := at.node
 	if raw, ok := to.(*json.RawMessage); ok {
@@ -198,13 +198,13 @@ func show(to any) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// longest is the maximum number of characters of a value that are shown.
-const longest = 72
+// maxShown is the maximum number of characters of a value that are shown.
+const maxShown = 72
 
-// short cuts off a text that is longer than longest.
+// short shortens a text that is longer than maxShown.
 func short(s string) string {
-	if r := []rune(s); len(r) > longest {
-		return string(r[:longest-1]) + "…"
+	if r := []rune(s); len(r) > maxShown {
+		return string(r[:maxShown-1]) + "…"
 	}
 	return s
 }
@@ -219,8 +219,8 @@ func canonical(raw json.RawMessage) []byte {
 	return b
 }
 
-// same reports whether two values of a field are equal. It ignores the order of a list, and
-// duplicates in it.
+// same reports whether two values of a field are equal. It ignores the order of lists and duplicates
+// in them.
 func same(a, b any) bool {
 	if first, ok := a.(*json.RawMessage); ok {
 		second := b.(*json.RawMessage)

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An upstream is an upstream provider in a file. Files do not contain its secret.
+// An upstream is an upstream provider in a file. Files do not contain the secrets of providers.
 type upstream struct {
 	idp.Upstream
 	Claims json.RawMessage

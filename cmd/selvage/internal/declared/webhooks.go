@@ -35,7 +35,7 @@ func (d *Declarer) webhooks() noun[fabric.Webhook] {
 		},
 
 		settle: func(w *fabric.Webhook) error {
-			// No list of events means all events.
+			// An empty list means all events.
 			if len(w.Events) == 0 || slices.Contains(w.Events, fabric.AnyEvent) {
 				w.Events = []fabric.EventName{fabric.AnyEvent}
 			}

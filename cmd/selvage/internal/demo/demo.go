@@ -103,7 +103,7 @@ func (d *Demo) Exists() (bool, error) {
 	return false, nil
 }
 
-// has reports whether the data directory has a file.
+// has reports whether the data directory contains the file with this name.
 func (d *Demo) has(name string) (bool, error) {
 	_, err := os.Stat(d.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +115,7 @@ func (d *Demo) has(name string) (bool, error) {
 	return true, nil
 }
 
-// FirstRun creates the demo if it is allowed, was not created before, and there is no project yet.
+// FirstRun creates the demo if it is allowed, has not been created before, and no project exists.
 // It returns the text to print, or "" if it created nothing.
 func (d *Demo) FirstRun(ctx context.Context) (text string, err error) {
 	if !d.Allowed {

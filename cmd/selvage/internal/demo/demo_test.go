@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestInterrupted shows that no project exists before the data directory contains its id. A project
-// that is left by an interrupted start would otherwise keep later starts from creating the demo.
+// TestInterrupted shows that no project exists before the data directory contains its id. Otherwise a
+// project left behind by an interrupted start would keep later starts from creating the demo.
 func TestInterrupted(t *testing.T) {
 	dir := storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)

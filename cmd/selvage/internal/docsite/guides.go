@@ -19,7 +19,7 @@ type group struct {
 	documents []document
 }
 
-// A document is a page. name is the last part of its URL, title is its title in the navigation.
+// A document is a page. name is the last part of its URL, and title is its title in the navigation.
 type document struct{ name, title string }
 
 // contents lists all documents.
@@ -93,7 +93,7 @@ type guide struct {
 	rendered
 }
 
-// guides maps names to functions that render the document on the first call.
+// guides maps the name of each document to a function that renders the document on the first call.
 var guides = func() map[string]func() (guide, error) {
 	all := make(map[string]func() (guide, error))
 	for _, g := range contents {

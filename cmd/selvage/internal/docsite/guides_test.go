@@ -116,7 +116,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestGuidePages shows that pages run only our scripts and load nothing from other hosts.
+// TestGuidePages checks the navigation and the content security policy of a page, and the page that is
+// shown for an unknown path.
 func TestGuidePages(t *testing.T) {
 	h := New(Config{}).Handler()
 	get := func(path string) *httptest.ResponseRecorder {

@@ -73,7 +73,7 @@ func render(source []byte) (r rendered, err error) {
 	return r, nil
 }
 
-// maxWhole is the most characters of code that a table cell keeps on one line.
+// maxWhole is the maximum length, in bytes, of code that a table cell keeps on one line.
 const maxWhole = 32
 
 // label sets data-label of each cell to the heading of its column. Phones show each row as a list

@@ -176,7 +176,7 @@ func TestOperatorsKinds(t *testing.T) {
 
 	again := get(t, s, "/docs/openapi.yaml", "If-None-Match", text.Header().Get("ETag"))
 	if again.Code != 304 {
-		t.Errorf("the same request again = %d, want 304", again.Code)
+		t.Errorf("the request with the ETag = %d, want 304", again.Code)
 	}
 	if again.Body.Len() > 0 {
 		t.Errorf("the response with status 304 has a body of %d bytes, want none", again.Body.Len())

@@ -110,7 +110,7 @@ func pathsOf(op openapi.Operation) (all []string) {
 	return all
 }
 
-// statusText returns the text of a status that responses with JSON have.
+// statusText returns the text of a status that successful responses with JSON have.
 func statusText(status string) string {
 	switch status {
 	case "200":
@@ -129,8 +129,8 @@ func class(status string) string {
 	return "other"
 }
 
-// names maps security schemes to their names in prose.
-var names = map[string]string{
+// schemeNames maps security schemes to their names in prose.
+var schemeNames = map[string]string{
 	"basic":      "project and API key",
 	"service":    "service's token",
 	"sat":        "SAT",
@@ -151,13 +151,13 @@ func accessOf(op openapi.Operation) template.HTML {
 			anybody = true
 			continue
 		}
-		who = append(who, "<strong>"+template.HTMLEscapeString(names[name])+"</strong>")
+		who = append(who, "<strong>"+template.HTMLEscapeString(schemeNames[name])+"</strong>")
 	}
 
-	text := "Takes a " + orOf(who) + "."
+	text := "Takes a " + joinOr(who) + "."
 	switch {
 	case anybody && len(who) > 0:
-		text = "Takes no credentials, or a " + orOf(who) + "."
+		text = "Takes no credentials, or a " + joinOr(who) + "."
 	case anybody:
 		text = "Takes no credentials."
 	}
@@ -178,15 +178,15 @@ func accessOf(op openapi.Operation) template.HTML {
 	return template.HTML(articles.Replace(text))
 }
 
-// orOf joins words as "a, b or c".
-func orOf(words []string) string {
+// joinOr joins words as "a, b or c".
+func joinOr(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// bodies converts the variants of a body. Variants with the same schema are merged.
+// bodies converts the variants of a body. Variants with the first one's schema are merged with it.
 func bodies(all []openapi.Body) (views []templates.DocsBody) {
 	for i, b := range all {
 		if i > 0 && b.Schema.Name != "" && b.Schema.Name == all[0].Schema.Name {

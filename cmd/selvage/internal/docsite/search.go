@@ -108,6 +108,9 @@ const (
 	maxSections = 20
 )
 
+// titleScore is the score of a word in a heading. It exceeds that of all occurrences in a text.
+const titleScore = 1000
+
 // clean returns a query as valid text of limited length.
 func clean(query string) string {
 	query = strings.TrimSpace(query)
@@ -155,7 +158,7 @@ func (s section) score(words []string) (score int) {
 	for _, word := range words {
 		count := strings.Count(s.lowText, word)
 		if strings.Contains(s.lowTitle, word) {
-			count += 1000
+			count += titleScore
 		}
 		if count == 0 {
 			return 0

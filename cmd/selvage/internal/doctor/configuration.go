@@ -12,8 +12,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// Unreadable returns the findings for a configuration that cannot be read: one for each
-// line of err.
+// Unreadable returns the findings for a configuration that cannot be read, one for each line of err.
 func Unreadable(err error) (all []Finding) {
 	for _, line := range strings.Split(err.Error(), "\n") {
 		all = append(all, configured(brokenf("%s", line)))
@@ -23,8 +22,8 @@ func Unreadable(err error) (all []Finding) {
 	return all
 }
 
-// Configuration reports the sources of the configuration and its warnings. It also reports files
-// with secrets that every user can read.
+// Configuration reports the sources of the configuration, its warnings, and files that contain
+// secrets but can be read by every user.
 func (e *Examination) Configuration() []Finding {
 	sources := sourcesOf(e.From)
 	origin := finef("defaults only")

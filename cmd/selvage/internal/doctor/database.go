@@ -128,10 +128,11 @@ func (e *Examination) fallback(ctx context.Context) []Finding {
 	return []Finding{e.file(r, url)[0].of("fallback")}
 }
 
-// database returns the findings for the file or server described by r.
-func (e *Examination) database(r database.Report, url string, connections int, rows bool) []Finding {
+// database returns the findings for the file or server described by r. isMain is set for the main
+// database.
+func (e *Examination) database(r database.Report, url string, connections int, isMain bool) []Finding {
 	if r.Server != nil {
-		return postgres(r, connections, rows)
+		return postgres(r, connections, isMain)
 	}
 	return e.file(r, url)
 }
@@ -159,8 +160,8 @@ func unfit(url string, err error) Finding {
 	return brokenf("%s: %s", fileOf(url), u.Found).withRemedy(Text(u.Remedy))
 }
 
-// largeLog is the size at which an SQLite write-ahead log is suspicious. A larger log means that
-// something prevents the database from moving the log into the main file.
+// largeLog is the size of an SQLite write-ahead log above which something probably prevents the
+// database from moving the log into the main file.
 const largeLog = 256 << 20
 
 // file returns the findings for an SQLite file: its size, its log and its write lock.

@@ -1,4 +1,4 @@
-// Package doctor finds problems of an installation: in its data directory, databases, keys,
+// Package doctor finds problems in an installation: in its data directory, databases, keys,
 // certificates, listeners and running server. Each check examines one thing and changes nothing. It
 // suggests a remedy for each problem.
 //
@@ -96,14 +96,14 @@ type Examination struct {
 // Examine runs all checks and returns their findings. It returns after a limited time even if
 // reading the data directory hangs.
 func (e *Examination) Examine(ctx context.Context) []Finding {
-	around := make(chan []check, 1)
+	prepared := make(chan []check, 1)
 	go func() {
 		e.where = config.LocateRunning(e.Config)
 		e.running, e.alive = findRunning(e.Config.Data)
-		around <- e.checks()
+		prepared <- e.checks()
 	}()
 	select {
-	case checks := <-around:
+	case checks := <-prepared:
 		return examine(ctx, checks, patience)
 	case <-time.After(patience):
 		return examine(ctx, []check{{"Data", "directory", func(context.Context) []Finding {

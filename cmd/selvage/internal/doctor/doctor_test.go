@@ -30,7 +30,7 @@ func TestExamine(t *testing.T) {
 			<-release
 			return nil
 		}
-		heedful := func(ctx context.Context) []Finding {
+		canceled := func(ctx context.Context) []Finding {
 			<-ctx.Done()
 			return []Finding{warnedf("late").withRemedy("wait")}
 		}
@@ -38,7 +38,7 @@ func TestExamine(t *testing.T) {
 		checks := []check{
 			{"A", "quick", quick},
 			{"A", "hanging", hanging},
-			{"A", "heedful", heedful},
+			{"A", "canceled", canceled},
 			{"B", "hanging", hanging},
 			{"B", "nothing", nothing},
 		}
@@ -49,7 +49,7 @@ func TestExamine(t *testing.T) {
 			lines = append(lines, f.Group+" "+f.Name+" "+string(f.Status))
 		}
 
-		const want = "A quick ok, A other ok, A hanging failed, A heedful warning, B hanging failed"
+		const want = "A quick ok, A other ok, A hanging failed, A canceled warning, B hanging failed"
 		if got := strings.Join(lines, ", "); got != want {
 			t.Errorf("examine = %s, want %s", got, want)
 		}
@@ -90,7 +90,7 @@ func TestClocksOfRows(t *testing.T) {
 	for _, tt := range tests {
 		id := uuid.Must(uuid.NewV7())
 		created := uint64(time.Now().Add(tt.ahead).UnixMilli())
-		binary.BigEndian.PutUint64(id[:], created<<16|0x7000)
+		binary.BigEndian.PutUint64(id[:], created<<16|0x7000) // the time and version of a UUIDv7
 		project := fabric.Project{ID: id.String(), Name: tt.ahead.String()}
 		if err := s.CreateProject(t.Context(), project); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// callChecks has the checks of the media port and of phones.
+// callChecks implements the checks of calls: of the ports for media, TURN and phones, and of rtpengine
+// and scripts.
 type callChecks struct{ *Examination }
 
 func (e callChecks) all() []check {
@@ -165,8 +166,7 @@ func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked 
 	return blocked
 }
 
-// testCall calls the running server in the same way as a browser, and describes the path of the
-// audio.
+// testCall calls the running server as a browser does, and describes the path of the audio.
 func (e callChecks) testCall(ctx context.Context, address netip.AddrPort) Finding {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// tries is how often a test runs a check until it passes, because a busy machine may answer too
+// tries is how often a test repeats a check that does not pass, because a busy machine may answer too
 // late.
 const tries = 3
 

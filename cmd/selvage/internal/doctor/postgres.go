@@ -10,8 +10,9 @@ import (
 const oldestPostgres = 120000
 
 // postgres checks the configuration of a PostgreSQL server. needed is the number of connections
-// that this node opens to it. rows is set for the main database, whose commits must be durable.
-func postgres(r database.Report, needed int, rows bool) (all []Finding) {
+// that this node opens to that server. isMain is set for the main database, whose commits must be
+// durable.
+func postgres(r database.Report, needed int, isMain bool) (all []Finding) {
 	s := r.Server
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
 	add("", finef("PostgreSQL %s at %s, database %s, %s", s.Release, s.At, s.Name, inUnits(uint64(r.Size))))
@@ -26,7 +27,7 @@ func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 
 	add("connections", checkConnections(s, needed))
 	add("role", checkRole(s))
-	if rows {
+	if isMain {
 		add("durability", checkDurability(s))
 	}
 
@@ -67,8 +68,7 @@ func checkConnections(s *database.ServerReport, needed int) Finding {
 	return f
 }
 
-// checkRole checks that the role has all privileges that the server needs, and that it is not a
-// superuser.
+// checkRole checks that selvage's role has all the privileges it needs, and is not a superuser.
 func checkRole(s *database.ServerReport) Finding {
 	switch {
 	case len(s.Refused) > 0:
@@ -86,8 +86,8 @@ func checkRole(s *database.ServerReport) Finding {
 }
 
 // checkDurability checks that acknowledged commits survive a power failure. It does not check
-// synchronous_commit, because package database never uses the value off for the main database. All
-// other values wait until the server's own disk has the commit.
+// synchronous_commit, because package database never uses the value off for the main database. With
+// any other value, a commit waits until the server's own disk has it.
 func checkDurability(s *database.ServerReport) Finding {
 	switch {
 	case !s.Fsync:

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// fewFiles is the minimum number of open files and connections that a server needs.
-const fewFiles = 4096
+// minFiles is the minimum number of open files and connections that a server needs.
+const minFiles = 4096
 
 func (e *Examination) processChecks() []check {
 	return []check{
@@ -42,7 +42,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// openFiles checks the running server's limit of open files. If no server is running, it checks the
+// openFiles checks the running server's limit on open files. If no server is running, it checks the
 // limit that a server started by the current user would have.
 func (e *Examination) openFiles(context.Context) []Finding {
 	const remedy Text = "set LimitNOFILE=65536 in the unit, or run `ulimit -n 65536` before the start"
@@ -57,7 +57,7 @@ func (e *Examination) openFiles(context.Context) []Finding {
 		f = finef("a server started by this account can open %s files", limit)
 	}
 
-	if limit < fewFiles {
+	if limit < minFiles {
 		f.Status, f.Remedy = Warned, remedy
 		f.Found = f.Found.and("(each connection counts as one)")
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// publicURL requests the discovery document from the public address in the same way as clients do.
-// The request passes through all proxies in front of the server.
+// publicURL requests the discovery document from the public address, as clients do. The request passes
+// through all proxies in front of the server.
 func (e *Examination) publicURL(ctx context.Context) []Finding {
 	var all []Finding
 	for _, address := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
@@ -54,17 +54,17 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 	var moved *redirected
 	switch {
 	case errors.As(err, &moved):
-		return []Finding{brokenf("%s is redirected to %s", address, moved.to).withRemedy(e.unmoved(moved.to))}
+		return []Finding{brokenf("%s is redirected to %s", address, moved.to).withRemedy(e.redirectRemedy(moved.to))}
 	case err != nil && status == 0:
 		return []Finding{brokenf("%s does not answer: %s", address, netCause(err)).
-			withRemedy(e.unreached(err, "--public-url"))}
+			withRemedy(e.connectRemedy(err, "--public-url"))}
 	case slices.Contains(byProxy, status):
 		remedy := textf("configure the proxy to forward requests to this server; for nginx:\n%s", e.nginx())
 		return []Finding{brokenf("%s returns %s: a proxy answers, but does not reach the server",
 			address, status).withRemedy(remedy)}
 	case err != nil || status != http.StatusOK:
 		return []Finding{brokenf("%s returns %s, and not selvage's document", address, status).
-			withRemedy(e.unchanged())}
+			withRemedy(e.pathRemedy())}
 	case doc.Issuer != e.where.Issuer():
 		const remedy = "set --public-url (or --auth-url) to the URL at which clients reach this server, " +
 			"or point that address to this server"
@@ -82,7 +82,7 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 }
 
 // sameKeys reports whether the JWKS at a URL and the local server's JWKS have a key in common. It
-// returns true if it cannot read one of them. One common key is enough, because nodes do not learn
+// returns true if it cannot read either of them. One common key is enough, because nodes do not learn
 // of new keys at the same time.
 func (e *Examination) sameKeys(ctx context.Context, address string) bool {
 	public, err := kids(ctx, e.client(), address)
@@ -163,23 +163,23 @@ location / {
 }`
 }
 
-// unmoved returns the remedy for a redirect to a different address.
-func (e *Examination) unmoved(to string) Text {
+// redirectRemedy returns the remedy for a redirect to a different address.
+func (e *Examination) redirectRemedy(to string) Text {
 	u, err := url.Parse(to)
 	if err == nil && strings.HasPrefix(u.Path, "/.well-known/") {
 		return textf("clients do not follow this redirect: set --public-url %s", u.Scheme+"://"+u.Host)
 	}
-	return e.unchanged()
+	return e.pathRemedy()
 }
 
-// unchanged returns the remedy for a proxy that changes requests.
-func (e *Examination) unchanged() Text {
+// pathRemedy returns the remedy for a proxy that changes requests.
+func (e *Examination) pathRemedy() Text {
 	return textf("configure the proxy to forward every path unchanged; for nginx:\n%s", e.nginx())
 }
 
-// unreached returns the remedy for a host that does not respond. flag is the flag that sets the
+// connectRemedy returns the remedy for a host that does not respond. flag is the flag that sets the
 // host.
-func (e *Examination) unreached(err error, flag string) Text {
+func (e *Examination) connectRemedy(err error, flag string) Text {
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError

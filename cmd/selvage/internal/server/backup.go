@@ -14,7 +14,7 @@ import (
 )
 
 // backupCheck is the interval at which the server checks whether a backup is due. After a failed
-// backup, the server waits for the same time.
+// backup, the next attempt follows after the same time.
 const backupCheck = time.Minute
 
 // A backupRunner creates and checks the backups of a running server.

@@ -21,17 +21,17 @@ func (a *App) welcome(w *words.Words) (home templates.Home) {
 		return templates.Link{Title: w.Say("home." + key), URL: url, Text: w.Say("home." + key + ".why")}
 	}
 
-	visit := func(served bool, key, url string) {
+	addPage := func(served bool, key, url string) {
 		if served {
 			home.Pages = append(home.Pages, link(key, url))
 		}
 	}
-	page := func(served bool, key, url string) {
+	addEndpoint := func(served bool, key, url string) {
 		if served {
 			home.Endpoints = append(home.Endpoints, link(key, url))
 		}
 	}
-	api := func(served bool, key, url string) {
+	addAPI := func(served bool, key, url string) {
 		if served {
 			endpoint := link(key, url)
 			endpoint.API = true
@@ -39,15 +39,15 @@ func (a *App) welcome(w *words.Words) (home templates.Home) {
 		}
 	}
 
-	visit(a.Demo != nil && a.Demo.IsShown(), "demo", public+demo.Path)
-	visit(a.serves(config.Dashboard), "dashboard", public+"/dashboard")
-	visit(true, "docs", public+"/docs")
-	page(a.serves(config.IDP), "discovery", auth+"/.well-known/openid-configuration")
-	page(a.serves(config.IDP), "jwks", auth+"/oauth/jwks")
-	api(a.serves(config.Fabric), "fabric", public+"/api/fabric")
-	api(a.serves(config.Relay) && !a.Where.NoWSS, "relay", "wss://"+a.Where.Fabric)
-	api(a.serves(config.Recordings), "laml", public+"/api/laml/2010-04-01")
-	page(true, "sdk", public+sdk.Prefix+"selvage.js")
+	addPage(a.Demo != nil && a.Demo.IsShown(), "demo", public+demo.Path)
+	addPage(a.serves(config.Dashboard), "dashboard", public+"/dashboard")
+	addPage(true, "docs", public+"/docs")
+	addEndpoint(a.serves(config.IDP), "discovery", auth+"/.well-known/openid-configuration")
+	addEndpoint(a.serves(config.IDP), "jwks", auth+"/oauth/jwks")
+	addAPI(a.serves(config.Fabric), "fabric", public+"/api/fabric")
+	addAPI(a.serves(config.Relay) && !a.Where.NoWSS, "relay", "wss://"+a.Where.Fabric)
+	addAPI(a.serves(config.Recordings), "laml", public+"/api/laml/2010-04-01")
+	addEndpoint(true, "sdk", public+sdk.Prefix+"selvage.js")
 	return home
 }
 
@@ -62,8 +62,8 @@ func (a *App) AllowsDemo() bool {
 	return !a.Config.NoDemo && a.Local() && a.Config.Services.All()
 }
 
-// printReady prints what this start created, and then two lines that say where the server and its
-// data are. It prints secrets only to a terminal. Otherwise it prints the name of the file that
+// printReady prints what this start created, and then two lines with the server's addresses and its
+// data directory. It prints secrets only to a terminal. Otherwise it prints the name of the file that
 // contains them.
 func (s *server) printReady(c created) {
 	out := s.config.Stdout

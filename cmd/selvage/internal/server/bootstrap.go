@@ -91,13 +91,13 @@ func (a *App) bootstrap(ctx context.Context) error {
 		Roles:    []operator.Membership{owner},
 	})
 	if errors.Is(err, problem.Conflict) {
-		return nil // another node created it first
+		return nil // another node created the owner first
 	}
 	return err
 }
 
-// adoptKey creates the configured API key, unless it exists. If another node has just created the key,
-// adoptKey deletes the project that it has created for the key.
+// adoptKey creates the configured API key, unless it exists. If adoptKey has created a project for the
+// key, but another node has created the key first, adoptKey deletes this project.
 func (a *App) adoptKey(ctx context.Context) error {
 	p, made, err := a.firstProject(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a *App) adoptKey(ctx context.Context) error {
 	return a.Fabric.Projects.Delete(ctx, p.ID)
 }
 
-// firstProject returns the oldest project. Without projects, it creates one, and made is true.
+// firstProject returns the oldest project. If there is none, it creates one, and made is true.
 func (a *App) firstProject(ctx context.Context) (p fabric.Project, made bool, err error) {
 	found, err := a.Fabric.Projects.List(ctx, page.Query{Size: 1})
 	if err != nil {

@@ -31,7 +31,7 @@ func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger)
 	if address == config.Off || a.relay == nil {
 		if a.Config.ListenSIP != config.Off || a.Config.ListenSIPS != config.Off {
 			return errors.New(
-				"--listen-sip and --listen-sips need calls, which --listen-media or the services switch off")
+				"--listen-sip and --listen-sips need calls, which --listen-media or --services turns off")
 		}
 		return nil
 	}

@@ -94,7 +94,7 @@ func (p installationPages) shownKeys(ctx context.Context) (all []dashboard.RingK
 	return all, nil
 }
 
-// rotateUse rotates the keys with a use.
+// rotateUse rotates the keys whose use has this name.
 func (p installationPages) rotateUse(ctx context.Context, name string) error {
 	use := keys.Use(name)
 	if !slices.Contains(keys.Uses(), use) {
@@ -155,7 +155,7 @@ func (p installationPages) sendTest(ctx context.Context, to string) error {
 // files.
 var examining sync.Mutex
 
-// examine looks for problems in the same way as `selvage doctor` next to a running server.
+// examine looks for problems, as `selvage doctor` does on the machine of a running server.
 func (p installationPages) examine(ctx context.Context) (all []dashboard.Finding) {
 	examining.Lock()
 	defer examining.Unlock()
@@ -184,16 +184,14 @@ func (p installationPages) findings() []dashboard.Finding {
 	return nil
 }
 
-// The first examination takes place after firstExamination, when even a server under load has
-// started. More examinations follow at the interval examinations.
 const (
-	firstExamination = time.Minute
-	examinations     = 6 * time.Hour
+	examineAfter = time.Minute   // until the first examination, enough to start even under load
+	examineEvery = 6 * time.Hour // interval between examinations
 )
 
 // keepExamined examines the installation at intervals, so that pages can show what needs attention.
 func (p installationPages) keepExamined(ctx context.Context) {
-	next := time.NewTimer(firstExamination)
+	next := time.NewTimer(examineAfter)
 	defer next.Stop()
 	for {
 		select {
@@ -202,6 +200,6 @@ func (p installationPages) keepExamined(ctx context.Context) {
 		case <-next.C:
 		}
 		p.examine(ctx)
-		next.Reset(examinations)
+		next.Reset(examineEvery)
 	}
 }

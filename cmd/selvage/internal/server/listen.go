@@ -24,8 +24,8 @@ const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 2 * time.Minute
 	patience      = 30 * time.Second
-	minRate       = 1 << 10 // minimum rate of an upload, in bytes per second
-	writeChunk    = 256 << 10
+	minRate       = 1 << 10   // minimum rate of an upload, in bytes per second
+	writeChunk    = 256 << 10 // bytes of a file that are sent with one deadline
 	maxHeader     = 32 << 10
 )
 
@@ -120,16 +120,16 @@ func (l patientListener) Accept() (net.Conn, error) {
 	return &patientConn{TCPConn: c, patience: l.patience}, nil
 }
 
-// loaded is the time at which the program started.
-var loaded = time.Now()
+// started is the time at which the program started.
+var started = time.Now()
 
 // A patientConn is a connection whose writes fail if the client receives nothing for patience.
 type patientConn struct {
 	*net.TCPConn
 	patience time.Duration
 
-	// renewed is when renew last set the write deadline, as a time.Duration since loaded. It is 0
-	// if another method has changed the deadline since.
+	// renewed is when renew last set the write deadline, as a time.Duration since started. It is 0 if
+	// another method has changed the deadline in the meantime.
 	renewed atomic.Int64
 }
 
@@ -152,7 +152,7 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 // renew sets the write deadline to patience from now. It does nothing if the deadline was renewed
 // within the last patience/30, so that many small writes share one deadline.
 func (c *patientConn) renew() error {
-	now := time.Since(loaded) // monotonic clock, which deadlines also use
+	now := time.Since(started) // monotonic clock, which deadlines also use
 	renewed := time.Duration(c.renewed.Load())
 	if renewed > 0 && now-renewed < c.patience/30 {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serveTest serves h like every listener, but with its own timeouts: bodies is the timeout for
-// request bodies, and answers is the timeout for responses.
+// serveTest serves h as the server's own listeners do, but with other timeouts: bodies is the timeout
+// for request bodies, and answers is the timeout for responses.
 func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.Addr {
 	t.Helper()
 	l, err := listen(t.Context(), wanted{address: "127.0.0.1:0", flag: "--listen"}, nil)
@@ -69,7 +69,7 @@ func wantFinal(t *testing.T, conn net.Conn, beginning string) {
 		t.Errorf("reading until the connection is closed: %v", err)
 	}
 	if !bytes.HasPrefix(got, []byte(beginning)) {
-		t.Errorf("response = %q, want %q", got, beginning)
+		t.Errorf("response = %q, want a response that begins with %q", got, beginning)
 	}
 }
 
@@ -133,16 +133,16 @@ func TestWholeFile(t *testing.T) {
 // TestLongAnswer shows that the deadline for the request body does not end the response.
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
-	const enough = 2 * time.Second // time for a body of four bytes
+	const bodyTimeout = 2 * time.Second // enough for a body of four bytes
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		select {
 		case <-r.Context().Done():
-		case <-time.After(enough + enough/4):
+		case <-time.After(bodyTimeout + bodyTimeout/4):
 			_, _ = io.WriteString(w, "done")
 		}
 	})
-	addr := serveTest(t, handler, enough, patience)
+	addr := serveTest(t, handler, bodyTimeout, patience)
 
 	resp, err := http.Post("http://"+addr.String(), "text/plain", strings.NewReader("body"))
 	if err != nil {
@@ -185,9 +185,9 @@ func TestUnreadBody(t *testing.T) {
 	})
 	addr := serveTest(t, handler, 100*time.Millisecond, patience)
 	heads := map[string]string{
-		"awaited":  "Content-Length: 10000000\r\nExpect: 100-continue",
-		"expected": "Content-Length: 100",
-		"chunked":  "Transfer-Encoding: chunked",
+		"after 100 Continue":  "Content-Length: 10000000\r\nExpect: 100-continue",
+		"of announced length": "Content-Length: 100",
+		"chunked":             "Transfer-Encoding: chunked",
 	}
 	for name, head := range heads {
 		t.Run(name, func(t *testing.T) {
@@ -201,8 +201,8 @@ func TestUnreadBody(t *testing.T) {
 	}
 }
 
-// TestWriteRenewed shows that a write has its full time, whatever deadline was set before. Such a
-// deadline remains, for example, after a connection was hijacked.
+// TestWriteRenewed shows that a write has its full time, whatever deadline was set before. After a
+// connection has been hijacked, for example, an old deadline remains.
 func TestWriteRenewed(t *testing.T) {
 	l, err := listen(t.Context(), wanted{address: "127.0.0.1:0", flag: "--listen"}, nil)
 	if err != nil {

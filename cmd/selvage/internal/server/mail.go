@@ -25,8 +25,8 @@ func (a *App) sender() letters.Sender {
 	return letters.Sender{Address: address, Name: name, ReplyTo: replyTo}
 }
 
-// openPost sets up sending emails. If they are kept in the local mailbox instead of being sent, the
-// mailbox logs each of them to log.
+// openPost prepares the sending of emails. If emails are kept in the local mailbox instead of being
+// sent, the mailbox writes a line about each to log.
 func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error) {
 	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // the URL was validated, or is log:
 	server.Password = string(a.Config.Mail.Password)

@@ -23,8 +23,9 @@ func unmapBinary() error {
 	}
 	defer maps.Close()
 
-	var start, end uintptr         // of the mapping
-	constant, same := false, false // whether the mapping is code or constants, and as in the file
+	var start, end uintptr // of the mapping
+	isConstant := false    // whether the mapping contains code or constants
+	isUnchanged := false   // whether the mapping equals the file
 	lines := bufio.NewScanner(maps)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
@@ -32,12 +33,12 @@ func unmapBinary() error {
 			if _, err := fmt.Sscanf(fields[0], "%x-%x", &start, &end); err != nil {
 				return fmt.Errorf("reading /proc/self/smaps: %w", err)
 			}
-			constant = fields[1][1] != 'w' && strings.HasSuffix(lines.Text(), " "+binary)
+			isConstant = fields[1][1] != 'w' && strings.HasSuffix(lines.Text(), " "+binary)
 		}
 		if fields[0] == "Anonymous:" { // changed pages in memory
-			same = fields[1] == "0"
+			isUnchanged = fields[1] == "0"
 		}
-		if !constant || !same || fields[0] != "Swap:" || fields[1] != "0" { // changed pages elsewhere
+		if !isConstant || !isUnchanged || fields[0] != "Swap:" || fields[1] != "0" { // changed pages elsewhere
 			continue
 		}
 

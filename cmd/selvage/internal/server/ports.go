@@ -134,7 +134,7 @@ func (p ports) close() error {
 	return errors.Join(errs...)
 }
 
-// portIn returns the port of a listener. Without a listener, it returns the default port of HTTPS.
+// portIn returns the port of a listener. If l is nil, it returns the default port of HTTPS.
 func portIn(l net.Listener) string {
 	if l == nil {
 		return "8443"

@@ -20,7 +20,7 @@ import (
 func (s *server) openTURN() error {
 	a := s.app
 	if a.engine == nil {
-		return errors.New("--listen-turn needs calls, which --listen-media or the services switch off")
+		return errors.New("--listen-turn needs calls, which --listen-media or --services turns off")
 	}
 
 	advertised, local := a.engine.UDP()

@@ -32,12 +32,12 @@ func TestRelayURL(t *testing.T) {
 		{name: "off, behind a proxy", where: config.Locate(behindProxy, "1", "2"), want: "wss://puc.pbx.example:443"},
 		{name: "auto", where: config.Locate(auto, "1", "2"), want: "wss://puc.localhost:2"},
 		{
-			name:  "a command, with a server without HTTPS",
+			name:  "a command, while a server runs without HTTPS",
 			where: config.LocateRunning(running("")),
 			want:  "",
 		},
 		{
-			name:  "a command, with a server",
+			name:  "a command, while a server runs",
 			where: config.LocateRunning(running("https://127.0.0.1:3")),
 			want:  "wss://puc.localhost:3",
 		},

@@ -42,8 +42,8 @@ selvage_http_request_duration_seconds_count{route="GET /login",status="503"} %d
 `, p.start, p.queue, p.oauth, p.uploads, p.failed))
 }
 
-// TestValues computes the values of nodes between two readings. A restarted node counts from zero.
-// The queues that all nodes report are not added up.
+// TestValues computes the values of nodes between two readings. A restarted node counts from zero. All
+// nodes report the same queues, so their lengths are not added up.
 func TestValues(t *testing.T) {
 	unused := process{start: 1}.readAt(t, 0)
 	tests := []struct {

@@ -16,7 +16,7 @@ import (
 
 // Auth0 reads files with users, password hashes and clients, in any order. A user export job writes
 // the users, Auth0's support sends the hashes, and the Management API lists the clients. The ID of
-// a user in Auth0 becomes the reference of the subscriber. Clients keep their ID.
+// a user in Auth0 becomes the reference of the subscriber. Clients keep their IDs.
 func Auth0(files ...io.Reader) (*Foreign, error) {
 	f, u := &Foreign{}, make(unmapped)
 	a := auth0{

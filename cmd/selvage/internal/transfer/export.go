@@ -36,7 +36,7 @@ type ExportConfig struct {
 }
 
 // Export writes projects, and the things in them that [Kinds] lists, to w. If a server changes
-// something during the export, the file contains the state before or after the change.
+// something during the export, the file contains it as it was either before or after the change.
 func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	out := bufio.NewWriter(w)
 	e := &exporter{
@@ -124,14 +124,14 @@ func (e *exporter) keys(ctx context.Context, p fabric.Project) error {
 			Name:      k.Name,
 			Prefix:    k.Prefix,
 			Hash:      k.Hash,
-			Scopes:    fabricScopes(k.Scopes),
+			Scopes:    scopeNames(k.Scopes),
 			Expires:   k.Expires,
 			Created:   k.Created,
 		})
 	})
 }
 
-func fabricScopes(scopes []fabric.Scope) (names []string) {
+func scopeNames(scopes []fabric.Scope) (names []string) {
 	for _, s := range scopes {
 		names = append(names, string(s))
 	}

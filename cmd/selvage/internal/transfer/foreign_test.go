@@ -107,8 +107,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestUnmapped shows that every member of a user that selvage cannot store is reported, unless it
-// is empty.
+// TestUnmapped shows that all members that selvage cannot store are reported, unless they are empty.
 func TestUnmapped(t *testing.T) {
 	const export = `{"realm":"acme","groups":[{},{}],"users":[
 		{"username":"ada@example.com","groups":["/staff"],"requiredActions":[],
@@ -123,12 +122,12 @@ func TestUnmapped(t *testing.T) {
 	}
 	want := "realm.groups 2, users.emailVerified 1, users.federatedIdentities 1, users.groups 1, users.somethingNew 1"
 	if text := strings.Join(got, ", "); text != want {
-		t.Errorf("unmapped are %s, want %s", text, want)
+		t.Errorf("the unmapped members are %s, want %s", text, want)
 	}
 }
 
-// TestAuth0Hashes shows that a user keeps the email of the file with users, in whatever order the
-// files are read.
+// TestAuth0Hashes shows that a subscriber gets the email from the file with users and the hash from
+// the file with hashes, whichever is read first.
 func TestAuth0Hashes(t *testing.T) {
 	const (
 		users  = `{"user_id":"auth0|a1","email":"ada@example.com","given_name":"Ada"}`

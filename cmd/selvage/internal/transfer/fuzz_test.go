@@ -17,7 +17,7 @@ var bound = fuzzcost.Bound{
 	PerByte:    4 << 10,
 }
 
-// FuzzRead shows that every line of an export either has a record or is an error.
+// FuzzRead shows that Read yields either a record or an error for every line of an export.
 func FuzzRead(f *testing.F) {
 	const header = `{"kind":"selvage-export","version":1}` + "\n"
 	for _, text := range []string{
@@ -37,7 +37,7 @@ func FuzzRead(f *testing.F) {
 		bound.Check(t, len(text), func() {
 			for line, err := range transfer.Read(strings.NewReader(text)) {
 				if err == nil && line.Record == nil {
-					t.Errorf("Read(%q) has a line without a record", text)
+					t.Errorf("Read(%q) yields a line with neither a record nor an error", text)
 				}
 			}
 		})

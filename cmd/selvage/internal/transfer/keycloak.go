@@ -16,9 +16,9 @@ import (
 	"github.com/selvage/selvage/internal/password"
 )
 
-// Keycloak reads files that `kc.sh export` or the admin console wrote. They contain realms, or
-// parts of realms with users. People and clients keep their IDs, so the subjects in tokens stay the
-// same.
+// Keycloak reads files that `kc.sh export` or the admin console wrote. They contain whole realms, or
+// parts of realms with users or clients. People and clients keep their IDs, so the subjects in tokens
+// stay the same.
 func Keycloak(files ...io.Reader) (*Foreign, error) {
 	f, u := &Foreign{}, make(unmapped)
 	for _, file := range files {
@@ -104,15 +104,16 @@ func keycloakUser(o object, u unmapped) *Subscriber {
 	o.ignore("origin", "self", "notBefore", "disableableCredentialTypes", "totp", "access")
 	var roles []string
 	o.take("realmRoles", &roles)
-	if slices.ContainsFunc(roles, isOwnRole) {
+	if slices.ContainsFunc(roles, isCustomRole) {
 		u.add("users.realmRoles", name, "selvage has scopes of clients instead of roles")
 	}
 	o.rest(u, "users", name)
 	return s
 }
 
-// isOwnRole reports whether a role is not one of those that Keycloak gives to everyone.
-func isOwnRole(role string) bool {
+// isCustomRole reports whether a role was defined by users of Keycloak. Keycloak gives its own roles to
+// everyone.
+func isCustomRole(role string) bool {
 	return !strings.HasPrefix(role, "default-roles-") && role != "offline_access" && role != "uma_authorization"
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// keycloakBuiltIn are the clients that every realm has.
+// keycloakBuiltIn lists the clients that Keycloak itself adds to realms.
 var keycloakBuiltIn = []string{
 	"account",
 	"account-console",
@@ -141,7 +141,7 @@ func keycloakURIs(o object, c *Client, u unmapped) {
 	reportAttributes(attributes, c.ID, u)
 }
 
-// restricting are the prefixes of the attributes that affect the permissions of a client.
+// restricting lists the prefixes of the attributes that affect the permissions of a client.
 var restricting = []string{
 	"access.token.lifespan",
 	"saml",

@@ -77,7 +77,7 @@ func readHeader(in *bufio.Scanner, next func() bool) error {
 	return nil
 }
 
-// readEnd returns an error if more than empty lines follow the last line of a file. Otherwise, only
+// readEnd returns an error if anything but empty lines follows the last line of a file. Otherwise, only
 // the first of several files that were joined would be imported.
 func readEnd(in *bufio.Scanner, next func() bool) error {
 	for next() {

@@ -40,7 +40,7 @@ type End struct {
 	Records int    `json:"records"`
 }
 
-// These are the kinds of records, in the order in which a file has them for each project.
+// These are the kinds of records, in the order in which a file lists them for each project.
 const (
 	kindProject    = "project"
 	kindKey        = "key"

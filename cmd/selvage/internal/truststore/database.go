@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// A database is an NSS store, which Chromium and Firefox use and certutil changes. Each certificate
-// in it has a nickname. Certificates with the same subject may share a nickname.
+// A database is an NSS store. Chromium and Firefox use such stores, and certutil changes them. Each
+// certificate in it has a nickname. Certificates with the same subject may share a nickname.
 type database struct {
 	c    Config
 	who  account
@@ -24,8 +24,7 @@ type database struct {
 
 func (d database) place() Place { return Place{Kind: d.kind, Path: d.dir} }
 
-// made reports whether the database exists already.
-func (d database) made() bool {
+func (d database) exists() bool {
 	_, err := os.Stat(filepath.Join(d.dir, "cert9.db"))
 	return err == nil
 }
@@ -56,7 +55,7 @@ type named struct {
 
 // list returns the certificates in the database.
 func (d database) list(ctx context.Context) (all []named, err error) {
-	if !d.made() {
+	if !d.exists() {
 		return nil, nil
 	}
 
@@ -124,7 +123,7 @@ func (d database) add(ctx context.Context) error {
 		return err
 	}
 
-	if !d.made() {
+	if !d.exists() {
 		if _, err := d.who.run(ctx, nil, "mkdir", "-p", d.dir); err != nil {
 			return err
 		}
@@ -149,7 +148,8 @@ func (d database) add(ctx context.Context) error {
 // remove deletes the certificates with the authority's name. certutil deletes by nickname, which
 // several certificates can share, so remove lists them again after each deletion.
 func (d database) remove(ctx context.Context) error {
-	for range 100 {
+	const maxDeletions = 100 // more than a store ever has with this name
+	for range maxDeletions {
 		all, err := d.list(ctx)
 		if err != nil {
 			return err

@@ -15,8 +15,8 @@ import (
 	"slices"
 )
 
-// These constants name the files of the system's store on Debian and its derivatives, and the
-// bundle generated from them.
+// These constants describe the system's store on Debian and its derivatives: its directory, the bundle
+// that is generated from its files, and the names of our files.
 const (
 	systemDir    = "/usr/local/share/ca-certificates"
 	systemBundle = "/etc/ssl/certs/ca-certificates.crt"
@@ -146,8 +146,8 @@ func (s system) removeFiles() error {
 	return errors.Join(errs...)
 }
 
-// update regenerates the bundle and the links next to it. Everybody must be able to read them,
-// whatever the umask is.
+// update regenerates the bundle and the links next to it. All users must be able to read them,
+// regardless of the umask.
 func (s system) update(ctx context.Context, args ...string) error {
 	if _, err := exec.LookPath("update-ca-certificates"); err != nil {
 		return missing("update-ca-certificates", "ca-certificates")

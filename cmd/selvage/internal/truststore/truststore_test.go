@@ -25,7 +25,7 @@ func TestStateOf(t *testing.T) {
 		want    State
 	}{
 		{name: "empty", held: nil, trusted: true, want: Absent},
-		{name: "others'", held: certificates{theirs}, trusted: true, want: Absent},
+		{name: "only a foreign one", held: certificates{theirs}, trusted: true, want: Absent},
 		{name: "a server's certificate with our name", held: certificates{servers}, trusted: true, want: Absent},
 		{name: "ours", held: certificates{theirs, ours}, trusted: true, want: Trusted},
 		{name: "ours, not trusted", held: certificates{ours}, trusted: false, want: Untrusted},
@@ -109,6 +109,6 @@ func TestHomes(t *testing.T) {
 	}
 
 	if _, err := whoIs(func(string) string { return "" }); err == nil {
-		t.Error("an account without a home was found")
+		t.Error("whoIs without HOME = nil, want an error")
 	}
 }
