@@ -15,11 +15,11 @@ import (
 // A recipe is what a Containerfile says about an image.
 type recipe struct {
 	config v1.Config
-	copies []copied
+	copies []copiedFile
 }
 
-// A copied is a file or an empty directory that a Containerfile copies into the image.
-type copied struct {
+// A copiedFile is a file or an empty directory that a Containerfile copies into the image.
+type copiedFile struct {
 	from  string // the name in the build context
 	to    string // the path in the image, without the leading slash
 	mode  int64
@@ -103,7 +103,7 @@ func (r *recipe) addCopy(c *instructions.CopyCommand) error {
 			return fmt.Errorf("the owner of %s is %q, want the same number twice", c.DestPath, c.Chown)
 		}
 	}
-	r.copies = append(r.copies, copied{
+	r.copies = append(r.copies, copiedFile{
 		from:  c.SourcePaths[0],
 		to:    strings.TrimPrefix(filepath.ToSlash(c.DestPath), "/"),
 		mode:  mode,

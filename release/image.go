@@ -101,7 +101,7 @@ func (r release) config(img v1.Image, arch string, config v1.Config) *v1.ConfigF
 }
 
 // layer returns the files of the image for arch as a tar archive.
-func (r release) layer(arch string, copies []copied) ([]byte, error) {
+func (r release) layer(arch string, copies []copiedFile) ([]byte, error) {
 	binary, err := os.ReadFile(r.binary(arch))
 	if err != nil {
 		return nil, err
@@ -151,9 +151,9 @@ type layer struct {
 
 // add writes a file and the directories above it. If body is nil, it writes a directory instead of a
 // file.
-func (l layer) add(c copied, body []byte) error {
+func (l layer) add(c copiedFile, body []byte) error {
 	if above := path.Dir(c.to); above != "." && !l.has[above] {
-		if err := l.add(copied{to: above, mode: 0o755}, nil); err != nil {
+		if err := l.add(copiedFile{to: above, mode: 0o755}, nil); err != nil {
 			return err
 		}
 	}

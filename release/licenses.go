@@ -45,8 +45,8 @@ type license struct {
 	texts []string // each begins with the name of its file
 }
 
-// licenses writes LICENSES.txt, with the licenses of all linked modules and their texts. It
-// fails if a license is unknown or not permissive.
+// licenses writes LICENSES.txt, which lists the licenses of all linked modules and contains their texts.
+// It fails if a license is unknown or not permissive.
 func (r release) licenses() error {
 	all, err := r.licensed()
 	if err != nil {

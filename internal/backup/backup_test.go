@@ -178,7 +178,8 @@ func TestIncremental(t *testing.T) {
 	}
 }
 
-// TestUnfinished shows that a backup removes what a backup that was killed has left, and nothing else.
+// TestUnfinished shows that a backup removes the files that a killed backup has left behind, and nothing
+// else.
 func TestUnfinished(t *testing.T) {
 	id, dir, i := newKey(t), t.TempDir(), newInstallation()
 	create(t, dir, i, id.Recipient(), "")

@@ -53,9 +53,9 @@ type Report struct {
 	AddedBytes int64
 }
 
-// Create writes a backup. It first removes what interrupted backups have left, so no other process may
-// write to the Dir. If the media differs from the rows, but the backup is otherwise complete, the error
-// is a [Mismatch]. If the archive reads back differently, Create removes it.
+// Create writes a backup. No other process may write to the Dir meanwhile, because Create first removes
+// what interrupted backups have left. If the media differs from the rows, but the backup is otherwise
+// complete, the error is a [Mismatch]. If the archive reads back differently, Create removes it.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
 	if err := d.files.RemoveUnfinished(); err != nil {
 		return r, err
@@ -289,8 +289,8 @@ func isArchive(name string) bool {
 	return err == nil
 }
 
-// readSummary reads the summary of an archive. If it is missing or damaged, readSummary returns
-// listed, which has the facts in the archive's name, because a damaged summary must not hide other
+// readSummary reads the summary of an archive. If the summary is missing or damaged, readSummary returns
+// listed, which has what the archive's name says, and no error: a damaged summary must not hide other
 // backups.
 func (d Dir) readSummary(listed Summary) (Summary, error) {
 	file, err := d.files.Open(listed.Name + summarySuffix)

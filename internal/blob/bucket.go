@@ -167,7 +167,7 @@ func (b *Bucket) Close() error {
 	return err
 }
 
-// Reserve is like [Dir.Reserve], for the disk of the spool directory.
+// Reserve is like [Dir.Reserve], but for the disk of the spool directory.
 func (b *Bucket) Reserve(bytes int64) { b.reserved = bytes }
 
 // Probe checks that the store can be reached, and that the bucket exists.

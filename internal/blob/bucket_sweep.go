@@ -108,7 +108,7 @@ func (b *Bucket) sweepBefore(ctx context.Context, inUse InUse, before time.Time)
 
 	var some []minio.ObjectInfo
 	var errs []error
-	for o := range b.client.Client.ListObjects(ctx, b.name, b.under()) {
+	for o := range b.client.Client.ListObjects(ctx, b.name, b.listOptions()) {
 		if o.Err != nil {
 			return fmt.Errorf("listing blobs: %w", storeError(o.Err))
 		}
@@ -124,8 +124,8 @@ func (b *Bucket) sweepBefore(ctx context.Context, inUse InUse, before time.Time)
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// under returns the options for listing all objects that have the bucket's prefix.
-func (b *Bucket) under() minio.ListObjectsOptions {
+// listOptions returns the options for listing all objects that have the bucket's prefix.
+func (b *Bucket) listOptions() minio.ListObjectsOptions {
 	options := minio.ListObjectsOptions{Recursive: true}
 	if b.prefix != "" {
 		options.Prefix = b.prefix + "/"
@@ -169,7 +169,7 @@ func (b *Bucket) sweepSome(ctx context.Context, some []minio.ObjectInfo, inUse I
 // sweepUploads deletes the parts of uploads that a killed process was sending.
 func (b *Bucket) sweepUploads(ctx context.Context, before time.Time) error {
 	var errs []error
-	for u := range b.client.ListIncompleteUploads(ctx, b.name, b.under().Prefix, true) {
+	for u := range b.client.ListIncompleteUploads(ctx, b.name, b.listOptions().Prefix, true) {
 		if u.Err != nil {
 			return errors.Join(append(errs, fmt.Errorf("listing uploads: %w", storeError(u.Err)))...)
 		}
@@ -184,7 +184,7 @@ func (b *Bucket) sweepUploads(ctx context.Context, before time.Time) error {
 func (b *Bucket) Empty(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for o := range b.client.Client.ListObjects(ctx, b.name, b.under()) {
+	for o := range b.client.Client.ListObjects(ctx, b.name, b.listOptions()) {
 		if o.Err != nil {
 			return false, fmt.Errorf("listing blobs: %w", storeError(o.Err))
 		}

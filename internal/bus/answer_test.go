@@ -81,8 +81,8 @@ func TestUnsendableAnswer(t *testing.T) {
 	})
 }
 
-// TestAnswerWhileBusy shows that a node that is busy with as many requests of one kind as it answers at the
-// same time still answers requests of other kinds.
+// TestAnswerWhileBusy shows that a node that is answering the maximum number of requests of one kind
+// still answers requests of other kinds.
 func TestAnswerWhileBusy(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
 		begun, release := make(chan struct{}), make(chan struct{})
@@ -106,7 +106,7 @@ func TestAnswerWhileBusy(t *testing.T) {
 		}
 		var answer string
 		if err := a.Ask(t.Context(), name, "hello", nil, &answer); err != nil {
-			t.Errorf("a request to a node that is busy with others = %v, want no error", err)
+			t.Errorf("Ask of a node that answers no more requests of another kind = %v, want no error", err)
 		}
 	})
 }

@@ -39,7 +39,8 @@ func (c *slowConn) Write(b []byte) (int, error) {
 }
 
 // TestEndReads shows that no read is in progress when a connection returns to the pool, even if pgx
-// began one during a slow write. That read would exceed its deadline while the connection is idle.
+// began a read during a slow write. The deadline of such a read would expire while the connection is
+// idle.
 func TestEndReads(t *testing.T) {
 	config, err := serverConfig(servers.Postgres(t)).server()
 	if err != nil {

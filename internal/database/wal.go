@@ -18,9 +18,9 @@ type index struct {
 	salt          [8]byte
 }
 
-// checkLog compares FILE-wal with the state that FILE-shm records. If the log has been truncated or
-// deleted, SQLite assumes that no more changes were written, and silently loses changes that it has
-// acknowledged.
+// checkLog compares FILE-wal with the state that FILE-shm records. SQLite does not notice that the log
+// has been truncated or deleted: it opens the file without the changes that were in the missing part,
+// although it has acknowledged them.
 //
 // FILE-shm is only a hint: checkLog returns nil if another process has the file open, or if
 // FILE-shm belongs to another log.
@@ -49,11 +49,11 @@ func checkLog(file string) error {
 	return err
 }
 
-// Bytes of FILE-shm (https://sqlite.org/walformat.html, section 2.3). The writer locks writeByte,
-// and every process that has the file open locks openByte.
+// These are the offsets of bytes of FILE-shm that processes lock
+// (https://sqlite.org/walformat.html, section 2.3).
 const (
-	writeByte = 120
-	openByte  = 128
+	writeByte = 120 // locked by the writer
+	openByte  = 128 // locked by every process that has the file open
 )
 
 func isShared(shm *os.File) bool {
@@ -72,8 +72,8 @@ func readIndex(shm io.ReaderAt) (idx index, ok bool) {
 	order := binary.NativeEndian
 	sum := checksum{order: order}
 	sum.add(b[:40])
-	isInit, twice := b[12] == 1, [48]byte(b[:48]) == [48]byte(b[48:96])
-	if !isInit || !twice || sum.a != order.Uint32(b[40:]) || sum.b != order.Uint32(b[44:]) {
+	isInit, isSame := b[12] == 1, [48]byte(b[:48]) == [48]byte(b[48:96])
+	if !isInit || !isSame || sum.a != order.Uint32(b[40:]) || sum.b != order.Uint32(b[44:]) {
 		return idx, false
 	}
 
@@ -131,8 +131,9 @@ func (idx index) compare(file string, log *os.File) error {
 		_, err := log.ReadAt(frame, 32+int64(n)*int64(len(frame)))
 		sum.add(frame[:8])
 		sum.add(frame[24:])
-		whole := sum.a == binary.BigEndian.Uint32(frame[16:]) && sum.b == binary.BigEndian.Uint32(frame[20:])
-		if err != nil || !whole || [8]byte(frame[8:16]) != idx.salt {
+		a, b := binary.BigEndian.Uint32(frame[16:]), binary.BigEndian.Uint32(frame[20:])
+		isIntact := a == sum.a && b == sum.b
+		if err != nil || !isIntact || [8]byte(frame[8:16]) != idx.salt {
 			return lostChanges(file, n, idx.frames)
 		}
 	}

@@ -20,8 +20,8 @@ type visit struct {
 	lost     bool // the hold was lost, so another node may hold the receiver
 }
 
-// maxBatches limits the number of batches in a turn, so that other receivers get a turn. With a
-// slow receiver, turnFor ends the turn earlier.
+// maxBatches limits the number of batches in a turn, so that other receivers get a turn. If the receiver
+// is slow, the turn ends earlier, after turnFor.
 const maxBatches = 8
 
 // serve holds a receiver and sends its due jobs.
@@ -90,9 +90,9 @@ func (v *visit) release(ctx context.Context) {
 	}
 }
 
-// over reports whether the turn must end, because it has lasted long enough, the receiver is
-// resting, the hold was lost, or the node is stopping.
-func (v *visit) over(ctx context.Context) bool {
+// mustEnd reports whether the turn must end: because it has lasted long enough, the receiver is resting,
+// the hold was lost, or the node is stopping.
+func (v *visit) mustEnd(ctx context.Context) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.lost || !v.rests.IsZero() || time.Since(v.began) >= turnFor || v.d.stopping(ctx)
@@ -116,14 +116,14 @@ func (v *visit) send(ctx context.Context, jobs []Job) bool {
 		}
 		running.Go(func() {
 			for _, j := range lane {
-				if v.over(ctx) || !v.attempt(ctx, j) {
+				if v.mustEnd(ctx) || !v.attempt(ctx, j) {
 					return
 				}
 			}
 		})
 	}
 	running.Wait()
-	return !v.over(ctx)
+	return !v.mustEnd(ctx)
 }
 
 // attempt sends a body once and stores the outcome. It reports whether the outcome was stored.
@@ -134,7 +134,7 @@ func (v *visit) attempt(ctx context.Context, j Job) bool {
 	}
 
 	now := v.d.now()
-	v.tally(a, now)
+	v.countFailures(a, now)
 	r := v.settled(j, a, now)
 	// Store the outcome even if the node is stopping.
 	if err := v.d.c.Queue.Settle(context.WithoutCancel(ctx), r); err != nil {
@@ -163,10 +163,10 @@ func (v *visit) report(r Result) {
 	}
 }
 
-// tally counts consecutive failures. It makes the receiver rest after several, or if the receiver
-// asks to be retried later. Failures of attempts that were already running when the rest began do
-// not count.
-func (v *visit) tally(a answer, now time.Time) {
+// countFailures counts consecutive failures. It makes the receiver rest after several failures, or if
+// the receiver asks for a later attempt. Failures of attempts that were already running when the rest
+// began do not count.
+func (v *visit) countFailures(a answer, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !a.isDown() {

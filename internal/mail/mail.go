@@ -41,7 +41,7 @@ const (
 	OperatorFactor   Kind = "operator_factor_changed" // the fact "what" names the change, as in FactorChanged
 	OperatorPassword Kind = "operator_password_changed"
 	OperatorLink     Kind = "operator_link"  // someone created a password link, which the letter does not contain
-	OperatorAdded    Kind = "operator_added" // sent to each owner: the fact "new" is the new operator, "role" the role
+	OperatorAdded    Kind = "operator_added" // sent to each owner; facts: "new" (the operator) and "role"
 )
 
 // A State is the state of a letter.

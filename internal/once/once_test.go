@@ -55,7 +55,7 @@ func TestUploadIsRenewed(t *testing.T) {
 	}
 }
 
-// send has g handle the form with this id, which responds with status.
+// send sends a form with this id to g. The form's handler responds with status.
 func send(t *testing.T, g *once.Guard, id string, status int) {
 	t.Helper()
 	f := once.Form{ID: id, Handle: func(w http.ResponseWriter, _ *http.Request) (bool, error) {

@@ -99,13 +99,13 @@ func TestQueue(t *testing.T) {
 		runtime.Gosched()
 	}
 	if _, err := h.Hash(t.Context(), "password"); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("Hash with a full queue = %v, want unavailable", err)
+		t.Errorf("Hash with a full queue = %v, want problem.Unavailable", err)
 	}
 
 	cancel()
 	for range queue {
 		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("Hash with a canceled context = %v, want canceled", err)
+			t.Errorf("Hash with a canceled context = %v, want context.Canceled", err)
 		}
 	}
 	if got := h.Waiting(); got != 0 {

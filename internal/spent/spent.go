@@ -71,7 +71,7 @@ type Log struct {
 	begun time.Time // when the last part was begun; zero if the next use needs a new part
 	count int       // number of uses in parts
 
-	// The mark in a file contains these.
+	// The mark contains these two values.
 	lost   time.Time // things made until then count as used, because the machine has crashed
 	marked bool      // whether the mark says that uses may be lost if the machine crashes
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Handler returns a handler that traces requests to next. [web.Outer] must be the handler that
-// calls it.
+// Handler returns a handler that traces requests to next. It must be called by [web.Outer].
 func (t *Tracer) Handler(next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -74,7 +73,7 @@ type transport struct {
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request within a span that ends with the header of the response.
+// RoundTrip sends a request within a span, which ends when the header of the response arrives.
 func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, span := tr.t.tracer.Start(r.Context(), tr.what,
 		trace.WithSpanKind(trace.SpanKindClient),

@@ -23,22 +23,28 @@ func Theme(r *http.Request) string {
 	return ""
 }
 
+// keepChoice is how long a browser keeps the theme or the language that a user has chosen.
+const keepChoice = 365 * 24 * time.Hour
+
 // SetTheme stores a theme in the browser for a year. An unknown theme means the browser's
 // preference.
 func (c Cookies) SetTheme(w http.ResponseWriter, r *http.Request, theme string) {
 	if !slices.Contains(themes, theme) {
 		theme = ""
 	}
-	c.keep(w, r, themeCookie, theme, 365*24*time.Hour)
+	c.keep(w, r, themeCookie, theme, keepChoice)
 }
 
 // languageCookie holds the language that the user has chosen. It is not a secret.
 const languageCookie = "selvage-language"
 
+// maxTag is the length of the longest tag of a language that is read (RFC 5646, section 4.4.1).
+const maxTag = 35
+
 // Language returns the tag of the language that the user chose in the browser that sent r, or "".
 func Language(r *http.Request) string {
 	for _, name := range []string{"__Host-" + languageCookie, languageCookie} {
-		if found := r.CookiesNamed(name); len(found) == 1 && len(found[0].Value) <= 35 {
+		if found := r.CookiesNamed(name); len(found) == 1 && len(found[0].Value) <= maxTag {
 			return found[0].Value
 		}
 	}
@@ -47,7 +53,7 @@ func Language(r *http.Request) string {
 
 // SetLanguage stores a language in the browser for a year; "" means the browser's preference.
 func (c Cookies) SetLanguage(w http.ResponseWriter, r *http.Request, tag string) {
-	c.keep(w, r, languageCookie, tag, 365*24*time.Hour)
+	c.keep(w, r, languageCookie, tag, keepChoice)
 }
 
 // keep sets a cookie that the browser keeps for the given time. An empty value deletes the cookie.

@@ -59,7 +59,8 @@ func TestComplete(t *testing.T) {
 				continue
 			}
 			if len(got) != len(want) {
-				t.Errorf("%s has %d forms of the message %s, want %d as in English", w.Tag, len(got), key, len(want))
+				t.Errorf("%s has %d forms of the message %s, want %d, as in English",
+					w.Tag, len(got), key, len(want))
 				continue
 			}
 			for i := range got {
@@ -89,7 +90,7 @@ func checkMessage(t *testing.T, tag, key, got, english string) {
 		want := slices.Sorted(slices.Values(part.FindAllString(english, -1)))
 		found := slices.Sorted(slices.Values(part.FindAllString(got, -1)))
 		if !slices.Equal(found, want) {
-			t.Errorf("%s has %q in the message %s, want %q as in English", tag, found, key, want)
+			t.Errorf("%s has %q in the message %s, want %q, as in English", tag, found, key, want)
 		}
 	}
 }
@@ -228,7 +229,7 @@ func TestSay(t *testing.T) {
 	}
 }
 
-// TestFormatsInGerman shows that days, months and numbers are written as in German.
+// TestFormatsInGerman shows that dates and numbers follow the German conventions.
 func TestFormatsInGerman(t *testing.T) {
 	de := words.In("de")
 	for layout, want := range map[string]string{

@@ -107,7 +107,7 @@ func TestSetUpTOTP(t *testing.T) {
 
 	code := factortest.Code(setup.Secret, w.now())
 	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow", code); !errors.Is(err, factor.ErrPending) {
-		t.Errorf("confirming another's set-up: %v, want ErrPending", err)
+		t.Errorf("confirming the app of another owner: %v, want ErrPending", err)
 	}
 	if err := w.ConfirmTOTP(ctx, w.ada, false, "flow", "000000"); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("confirming with a wrong code: %v, want ErrWrong", err)
@@ -121,7 +121,7 @@ func TestSetUpTOTP(t *testing.T) {
 		t.Errorf("after the confirmation, ada has %+v, %v, want only the app", set, err)
 	}
 	if err := w.CheckTOTP(ctx, w.ada, "", code); !errors.Is(err, factor.ErrUsed) {
-		t.Errorf("the code of the set-up, used again: %v, want ErrUsed", err)
+		t.Errorf("the code that confirmed the app, used again: %v, want ErrUsed", err)
 	}
 }
 

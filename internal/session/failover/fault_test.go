@@ -139,12 +139,12 @@ func testOutage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	w.wantTake(t, taken, "")
 
 	if err := w.Add(t.Context(), jti, nil, lasts); !errors.Is(err, problem.Conflict) {
-		t.Errorf("a second Add = %v, want a conflict", err)
+		t.Errorf("a second Add = %v, want problem.Conflict", err)
 	}
 	for _, k := range []session.Key{deleted, taken} {
 		err := w.CompareAndSwap(t.Context(), k, []byte("old"), []byte("x"), lasts)
 		if !errors.Is(err, problem.NotFound) {
-			t.Errorf("CompareAndSwap of a deleted entry = %v, want not found", err)
+			t.Errorf("CompareAndSwap of a deleted entry = %v, want problem.NotFound", err)
 		}
 		if err := w.Add(t.Context(), k, []byte("again"), lasts); err != nil {
 			t.Errorf("Add of a deleted entry = %v, want success", err)
@@ -170,7 +170,7 @@ func TestSlow(t *testing.T) {
 				value := fmt.Sprintf("%d in round %d", i, round)
 				got, err := w.Get(t.Context(), w.put(t, value, value))
 				if err != nil && !errors.Is(err, problem.NotFound) {
-					t.Errorf("Get = %v, want success or not found", err)
+					t.Errorf("Get = %v, want success or problem.NotFound", err)
 				}
 				if err == nil && string(got) != value {
 					t.Errorf("Get = %q, want %q", got, value)
@@ -204,7 +204,8 @@ func TestFlushed(t *testing.T) {
 	}
 }
 
-// TestEvicting shows that if a full Redis evicts entries, they are lost, but no operation fails.
+// TestEvicting shows that no operation fails if Redis is full and evicts entries; only those entries are
+// lost.
 func TestEvicting(t *testing.T) {
 	r := servers.OwnRedis(t, "--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random")
 	w := newWorld(t, r.URL, patient)
@@ -218,7 +219,7 @@ func TestEvicting(t *testing.T) {
 			continue
 		}
 		if err != nil {
-			t.Fatalf("Get = %v, want success or not found", err)
+			t.Fatalf("Get = %v, want success or problem.NotFound", err)
 		}
 	}
 
@@ -287,6 +288,6 @@ func TestLostAnswers(t *testing.T) {
 	w.wantTake(t, taken, "")
 	w.want(t, deleted, "")
 	if err := w.Add(t.Context(), jti, nil, lasts); !errors.Is(err, problem.Conflict) {
-		t.Errorf("a second Add = %v, want a conflict", err)
+		t.Errorf("a second Add = %v, want problem.Conflict", err)
 	}
 }

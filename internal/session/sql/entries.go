@@ -143,8 +143,8 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 		now := s.after(0)
 		cost := rate.Cost(n).Microseconds()
 		// An entry expires at fullExpiry at the latest, unless the clock of the node that wrote it
-		// is ahead. Then it may expire up to maxSkew later, at skewedExpiry. If it expires even
-		// after that, a clock was set back or the rate was changed. The n events are then allowed,
+		// is ahead. In that case it may expire up to maxSkew later, at skewedExpiry. If it expires
+		// even later, a clock was set back or the rate was changed. The n events are then allowed,
 		// and the entry expires at fullExpiry.
 		fullExpiry := now + rate.Slack().Microseconds()
 		skewedExpiry := fullExpiry + maxSkew.Microseconds()
@@ -176,7 +176,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return wait, nil
 }
 
-// giveBack makes events available again that together have the given cost.
+// giveBack makes events with the given total cost available again.
 func (s *Store) giveBack(ctx context.Context, key session.Key, cost time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		_, err := t.Exec(ctx, `UPDATE selvage_sessions SET expires = expires - $3 WHERE kind = $1 AND id = $2`,

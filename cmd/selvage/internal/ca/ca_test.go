@@ -166,7 +166,7 @@ func TestClockSetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now.Before(cert.Leaf.NotBefore) {
-		t.Errorf("the certificate is valid from %s, want at most %s", cert.Leaf.NotBefore, now)
+		t.Errorf("the certificate is valid from %s, want no later than %s", cert.Leaf.NotBefore, now)
 	}
 }
 

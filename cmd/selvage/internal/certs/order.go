@@ -82,7 +82,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 			failures++
 		}
 		a.c.Log.Error("requesting a certificate",
-			"host", host, "error", a.reasons.of(host, err), "retry_in", delay.String())
+			"host", host, "error", a.reasons.addTo(err, host), "retry_in", delay.String())
 		reloaded := a.nextReload()
 		if !wait(ctx, minRetryDelay, nil) || !wait(ctx, delay-minRetryDelay, reloaded) {
 			return false
@@ -159,7 +159,7 @@ func (a *ACME) watchRenewal(ctx context.Context, host string) {
 		a.c.Log.Warn("the certificate was not renewed in time",
 			"host", host,
 			"expires", pair.Leaf.NotAfter.Format(time.RFC3339),
-			"error", a.reasons.of(host, errors.New("unknown reason")))
+			"error", a.reasons.addTo(errors.New("unknown reason"), host))
 		warned = now
 	}
 }

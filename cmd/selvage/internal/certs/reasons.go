@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// reasons sends requests to an ACME directory. If the directory could not validate a host, reasons
-// records why from the response. The manager's own error says only that all challenges failed.
+// reasons sends requests to an ACME directory. If a response says why the directory could not validate a
+// host, reasons records it, because the error that autocert returns says only that all challenges failed.
 type reasons struct {
 	next http.RoundTripper
 
@@ -87,8 +87,8 @@ func (r *reasons) note(body []byte) {
 	}
 }
 
-// of returns err together with the reasons recorded for host, and forgets the reasons.
-func (r *reasons) of(host string, err error) error {
+// addTo returns err together with the reasons recorded for host, and forgets the reasons.
+func (r *reasons) addTo(err error, host string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.by[host]

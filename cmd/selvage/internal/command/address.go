@@ -59,7 +59,7 @@ func (c *commands) addressCommand() *cobra.Command {
 	return cli.Noun("address", "Addresses: where resources are reached", ls, show)
 }
 
-// reachAll returns a token that can reach every address in a project.
+// reachAll returns a token that may reach every address in a project.
 func reachAll(projectID string) fabric.Token {
 	return fabric.Token{Kind: fabric.SAT, ProjectID: projectID}
 }

@@ -44,8 +44,8 @@ func (c operatorCommands) setupLinkCommand() *cobra.Command {
 	return setup
 }
 
-// byCommandLine is the creator of links that are created by commands. Other links are created by an
-// operator.
+// byCommandLine is stored as the creator of a link that a command creates. For other links, the creator
+// is an operator.
 const byCommandLine = ""
 
 func createSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (setupLink, error) {

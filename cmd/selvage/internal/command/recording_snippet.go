@@ -19,16 +19,16 @@ import (
 var snippetTexts string
 
 // snippets holds one template for each switch. In a template, [[.URL]] is the URL of the ingest
-// key, and [[.Project]] is the project. The delimiters differ from braces because the switches'
-// configurations contain braces.
+// key, and [[.Project]] is the project. The delimiters are not braces, because the configurations of
+// switches contain braces.
 var snippets = template.Must(template.New("").Delims("[[", "]]").Parse(snippetTexts))
 
-// switches maps the names of switches to whether their configuration contains an ingest key.
+// switches reports, for the name of each switch, whether its configuration contains an ingest key.
 var switches = map[string]bool{"asterisk": true, "freeswitch": true, "jambonz": false, "rtpengine": true}
 
 func (c recordingCommands) snippetCommand() *cobra.Command {
 	names := slices.Sorted(maps.Keys(switches))
-	snippet := cli.Command("snippet SWITCH", "Print a switch's configuration that stores its recordings here",
+	snippet := cli.Command("snippet SWITCH", "Print a configuration with which a switch stores recordings here",
 		c.with(c.printSnippet))
 	snippet.ValidArgs = names
 	last := len(names) - 1
@@ -40,7 +40,8 @@ selvage ingest-key revoke revokes it.`
 	return snippet
 }
 
-// printSnippet prints the configuration of a switch, and creates an ingest key if it needs one.
+// printSnippet prints the configuration of a switch. If the configuration needs an ingest key and
+// --ingest-key names none, printSnippet creates one.
 func (c recordingCommands) printSnippet(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	name := args[0]
 	hasKey, known := switches[name]

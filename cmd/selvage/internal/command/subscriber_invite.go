@@ -17,8 +17,9 @@ func (c subscriberCommands) subscriberMailCommands() []*cobra.Command {
 	n := noun[fabric.Subscriber]{commands: c.commands, view: subscriberView, find: findSubscriber}
 	invite := n.projectCommand("invite", "Invite somebody by mail to choose a password", []string{"email"},
 		c.inviteSubscriber)
-	invite.Long = `Send a link with which somebody chooses the first password of an account. If no subscriber has the
-email, one is created. The link can be used once and expires in seven days. A new invitation replaces it.`
+	invite.Long = `Send a link with which somebody chooses the first password of an account. If no subscriber
+has the email, one is created. The link can be used once and expires in seven days. It stops working
+when a new invitation is sent.`
 	invite.Flags().String("email", "", "email `address`")
 	invite.Flags().String("inviter", "", "`who` invites, as shown in the mail and on the page (default: the project)")
 
@@ -71,7 +72,7 @@ func (c subscriberCommands) inviteSubscriber(
 	return s, nil
 }
 
-// printMailbox prints where emails are kept, if no mail server is configured.
+// printMailbox prints where to read emails, if no mail server is configured.
 func (c subscriberCommands) printMailbox(a *app) {
 	if a.Box != nil {
 		fmt.Fprintln(c.Stderr, "the mail is not sent, because mail.url is log:; the server keeps it: see "+

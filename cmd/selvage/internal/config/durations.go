@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/span"
 )
 
-// parseDuration sets d to a duration from shortest to longest. The error uses accepted as the
-// description of valid values.
+// parseDuration sets d to the duration in text, which must be from shortest to longest. accepted
+// describes valid durations in the error.
 func parseDuration[T ~int64](d *T, text []byte, shortest, longest time.Duration, accepted string) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil || parsed < shortest || parsed > longest {

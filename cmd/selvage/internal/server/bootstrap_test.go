@@ -62,12 +62,12 @@ func TestBootstrapContinues(t *testing.T) {
 		}
 	}
 
-	hasOneOfEach(t, a, token)
+	wantOneOfEach(t, a, token)
 }
 
-// hasOneOfEach checks that the first start created one operator, one project and one key, which is
-// token.
-func hasOneOfEach(t *testing.T, a *App, token string) {
+// wantOneOfEach checks that the first start created one operator, one project, and one key with the
+// given secret.
+func wantOneOfEach(t *testing.T, a *App, token string) {
 	t.Helper()
 	operators, err := a.Operators.List(t.Context(), page.Query{Size: 10})
 	if err != nil {
@@ -112,5 +112,5 @@ func TestBootstrapTogether(t *testing.T) {
 		}
 	}
 
-	hasOneOfEach(t, a, token)
+	wantOneOfEach(t, a, token)
 }

@@ -41,7 +41,7 @@ func (o ops) Handler() http.Handler {
 }
 
 // ownPages rejects requests that pages of other sites send through a browser that can reach this
-// listener. The page could not read the response, but a profile costs CPU time.
+// listener. Such a page could not read the response, but it could use up CPU time with profiles.
 func ownPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isForeign(r) {
@@ -101,7 +101,8 @@ func isBrowser(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/")
 }
 
-// healthy serves GET /healthz. It reports that the process runs, even if its dependencies fail.
+// healthy serves GET /healthz. The response says that the process runs, and is the same if a dependency
+// fails.
 func (o ops) healthy(w http.ResponseWriter, _ *http.Request) {
 	_ = web.JSON(w, http.StatusOK, map[string]string{"status": "ok"}) // encoding a map of strings cannot fail
 }

@@ -17,12 +17,14 @@ import (
 // recordingsCallers authenticates the callers of the recordings API.
 type recordingsCallers struct{ *App }
 
-// caller returns the owner whose recordings the caller may access. The caller
-// authenticates with
+// caller returns the owner whose recordings the caller may access. The caller authenticates with one of
+// these credentials:
 //
-//   - an API key, which gives access to its project,
-//   - an access token of a service, for its project, or of a subscriber, for the subscriber,
-//   - a login to the dashboard without an Authorization header, for the project in the path.
+//   - an API key, which gives access to its project
+//   - an access token of a service, which gives access to the service's project
+//   - an access token of a subscriber, which gives access to the subscriber's recordings
+//   - a login to the dashboard, without an Authorization header, which gives access to the project in
+//     the path
 //
 // API keys and tokens need the scope Voice.
 func (c recordingsCallers) caller(r *http.Request) (recordings.Owner, error) {

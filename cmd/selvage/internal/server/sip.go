@@ -67,7 +67,7 @@ func listenSIPS(ctx context.Context, address config.HostPort) (net.Listener, err
 	return l, nil
 }
 
-// secureSIP makes the port for phones that use TLS present the certificate of HTTPS.
+// secureSIP lets phones connect with TLS: the port for them presents the same certificate as HTTPS.
 func (s *server) secureSIP() error {
 	if s.app.Config.ListenSIPS == config.Off {
 		return nil
