@@ -15,7 +15,7 @@ type module struct {
 	Path, Version, Sum, Dir string
 }
 
-// modules returns the modules linked into the binaries, which Go records there.
+// modules returns the modules linked into the binaries. Go records them in each binary.
 func (r release) modules() ([]module, error) {
 	linked := make(map[string]debug.Module)
 	for _, arch := range architectures {

@@ -61,8 +61,8 @@ func (r release) writePackage(info *nfpm.Info) error {
 // numbered matches versions that begin with a number, apart from a leading v.
 var numbered = regexp.MustCompile(`^v?\d`)
 
-// debianVersion returns the version in a form that Debian sorts correctly. Versions without a number,
-// such as commits, sort by time, before all numbered versions.
+// debianVersion returns the version in a form that Debian sorts correctly: versions without a number, such
+// as commits, come before all numbered versions, in the order of their dates.
 func (r release) debianVersion() string {
 	if numbered.MatchString(r.version) && strings.Contains(r.version, ".") {
 		return strings.TrimPrefix(r.version, "v")
@@ -106,7 +106,7 @@ func (r release) packageInfo(arch string, contents files.Contents) *nfpm.Info {
 	})
 }
 
-// file returns a file of a package. It belongs to root and has the date of the release.
+// file returns a file of a package. The file belongs to root and has the date of the release.
 func (r release) file(source, destination string, mode fs.FileMode) *files.Content {
 	return &files.Content{
 		Source:      source,

@@ -2,8 +2,9 @@ package audit
 
 import "slices"
 
-// sentences describes each action in words, including actions that are no longer written, so that
-// old events stay readable. Some actions have a second sentence, for when they are refused.
+// sentences describes each action in words. It includes actions that are no longer written, so that old
+// events stay readable. The second text is shown if the action was refused; "" means the first text,
+// followed by "refused".
 var sentences = map[string]struct{ done, refused string }{
 	"api_key.created":             {"API key created", ""},
 	"api_key.old_secret_ended":    {"API key’s old secret revoked", ""},

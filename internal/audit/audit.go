@@ -14,9 +14,9 @@
 // and the request: see [Origin]. Store.Record writes the events of decisions that change no row,
 // such as a refused login.
 //
-// Actions are named like webhook events: noun.verbed. A Detail holds facts that distinguish events.
-// For a change, it contains the new values of important fields, and the names of the others that
-// changed. It never contains secrets or their hashes: passwords, tokens, keys, codes or cookies.
+// Actions are named like webhook events: noun.verbed. The Detail of an event holds further facts. For a
+// change, these are the new values of important fields, and the names of the other fields that changed.
+// They are never secrets (passwords, tokens, keys, codes or cookies) or hashes of secrets.
 //
 // Events are stored in lanes. Each lane is a chain: the hash of an event is an HMAC over the
 // previous hash and the event's content, with a key derived from the master key ([Key]). Write
@@ -115,7 +115,7 @@ func (e Event) With(facts ...string) Event {
 	return e
 }
 
-// Add adds facts to the event itself, like [Event.With].
+// Add is like [Event.With], but adds the facts to e itself.
 func (e *Event) Add(facts ...string) { *e = e.With(facts...) }
 
 // AddChanges adds the facts that differ between before and after, which contain the same names in
@@ -239,8 +239,8 @@ func (e Event) DetailText() string {
 	return string(text)
 }
 
-// ReadDetail parses the output of DetailText. Any other text becomes one fact without a name, and
-// breaks the chain.
+// ReadDetail parses the output of DetailText. Any other text has been tampered with; it becomes one fact
+// without a name.
 func (e *Event) ReadDetail(text string) {
 	e.read, e.Detail = text, nil
 	if text != "" && json.Unmarshal([]byte(text), &e.Detail) != nil {

@@ -3,7 +3,7 @@
 //
 // A blob appears only as a whole, and before its row is committed. [Dir.Sweep] deletes blobs
 // without a row. A writer holds a lock (flock) on the file from its creation until the row is
-// committed. This lets Sweep, in any process, distinguish a write in progress from the remains of a
+// committed, so that Sweep, in any process, can distinguish a write in progress from the remains of a
 // crash. Keys and symbolic links cannot lead outside the directory.
 //
 // A blob may have small parts, such as facts learned from its bytes while they arrived. Each part
@@ -48,7 +48,7 @@ type Dir struct {
 	mu     sync.Mutex // guards the fields below
 	swept  bool       // whether a Sweep has looked at all files
 	next   string     // the folder with which the next Sweep begins
-	atOnce int        // number of files after which a Sweep stops; 0 means filesPerSweep
+	atOnce int        // number of files at which a Sweep looks at most; 0 means filesPerSweep
 }
 
 // OpenDir opens dir, and creates it if it does not exist.
@@ -89,8 +89,8 @@ func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Regular files never block. O_NONBLOCK saves the four system calls with which the runtime
-	// would find that out.
+	// Regular files never block. O_NONBLOCK saves four system calls with which the runtime would
+	// otherwise find out whether this file can block.
 	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("opening blob: %w", err))
@@ -176,14 +176,14 @@ func keyOf(folder, file string) (key string, ok bool) {
 	return key, err == nil && name == path.Join(folder, file)
 }
 
-// away lists the errors of a failing disk or mount, and of a machine that has run out of file
+// outages lists the errors of a failing disk or mount, and of a machine that has run out of file
 // descriptors or memory.
-var away = []error{
+var outages = []error{
 	syscall.EROFS, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO,
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 }
 
-// unavailable converts the errors of a full disk, and those listed in away, to a problem. It
+// unavailable converts the errors of a full disk, and those listed in outages, to a problem. It
 // returns other errors unchanged.
 func unavailable(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
@@ -195,7 +195,7 @@ func unavailable(err error) error {
 	}
 	switch {
 	case is(syscall.ENOSPC) || is(syscall.EDQUOT):
-	case slices.ContainsFunc(away, is):
+	case slices.ContainsFunc(outages, is):
 		p.Code, p.Message = "temporarily_unavailable", "recordings cannot be stored or read at the moment"
 	default:
 		return err

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestBucketRemovesOthersAgain shows that an object that the store refuses to delete does not keep
-// Sweep from deleting others. Objects that a row owns stay.
+// TestBucketRemovesOthersAgain shows that if the store refuses to delete an object, Sweep still deletes
+// the others, and deletes this object later. Objects that a row owns stay.
 func TestBucketRemovesOthersAgain(t *testing.T) {
 	keys := []string{newKey(t), newKey(t), newKey(t)}
 	slices.Sort(keys)
@@ -53,7 +53,7 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 		b.doubt([]string{b.object(Name(key))})
 	}
 
-	b.swept = time.Now() // so that Sweep does not list the bucket, and only visits the objects passed to doubt
+	b.swept = time.Now() // so that Sweep does not list the bucket, and only visits those passed to doubt
 	type objects struct{ Stuck, Other, Used bool }
 	exists := func(key string) bool {
 		_, err := os.Stat(s.File(name, b.object(Name(key))))
@@ -79,8 +79,8 @@ func TestBucketRemovesOthersAgain(t *testing.T) {
 	}
 }
 
-// TestBucketSweepsBesideCache shows that a copy that cannot be removed from the cache does not keep
-// Sweep from deleting objects.
+// TestBucketSweepsBesideCache shows that if a copy cannot be removed from the cache, Sweep still deletes
+// objects.
 func TestBucketSweepsBesideCache(t *testing.T) {
 	s, name := servers.S3(t)
 	b := bucketIn(t, s, name, 100)

@@ -14,8 +14,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// multipart is the size in bytes of the parts in which a larger file is sent.
-const multipart = 16 << 20
+// sendSize is the size in bytes of the pieces in which a larger file is sent (a multipart upload).
+const sendSize = 16 << 20
 
 // Put implements [Store]. The function write fills a local file. Put sends the complete file to the
 // bucket, and checks that the bucket has it before it calls commit.
@@ -69,8 +69,8 @@ func (b *Bucket) receive() (*os.File, error) {
 	return f, nil
 }
 
-// send stores a file and its parts. It takes at most uploadTime, so that Sweep can distinguish an
-// upload from the remains of a crash by its age.
+// send stores a file and its parts. It takes at most uploadTime, so that Sweep can tell from the age of an
+// object whether it belongs to an upload in progress or remains from a crash.
 func (b *Bucket) send(key string, f *os.File, parts map[string][]byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), uploadTime)
 	defer cancel()
@@ -107,7 +107,7 @@ func (b *Bucket) sendObject(ctx context.Context, name string, content io.ReaderA
 	options := minio.PutObjectOptions{
 		ContentType:  "application/octet-stream",
 		UserMetadata: map[string]string{sumsHeader: s.String()},
-		PartSize:     multipart,
+		PartSize:     sendSize,
 	}
 	reader := io.NewSectionReader(content, 0, size)
 	if _, err := b.client.Client.PutObject(ctx, b.name, name, reader, size, options); err != nil {
@@ -131,7 +131,7 @@ func (b *Bucket) checkStored(ctx context.Context, name string, want sums) error 
 		return fmt.Errorf("the store has %d bytes of %d", stored.Size, want.size)
 	}
 	if stored.UserMetadata[sumsHeader] != want.String() {
-		return errors.New("the store has different checksums than those that were sent")
+		return errors.New("the checksums in the store differ from those that were sent")
 	}
 	return nil
 }

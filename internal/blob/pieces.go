@@ -7,8 +7,8 @@ import (
 )
 
 // pieces reads a file that can only be read and verified in whole pieces. All pieces have the same
-// size, except that the last piece may be shorter. pieces keeps the piece that was read last. Its
-// methods are safe for concurrent use, except for Read and Seek.
+// size, except that the last piece may be shorter. pieces keeps the piece that was read last. ReadAt is
+// safe for concurrent use; Read and Seek are not.
 type pieces struct {
 	size  int64 // size of the file in bytes
 	piece int64 // size of a piece in bytes

@@ -24,8 +24,8 @@ func (d *Dir) Put(
 	}
 
 	w := writing{dir: d, key: key}
-	// Closing releases the locks, so it must happen after the row is committed or the files are
-	// deleted.
+	// Closing the files releases their locks. Close them only after the row has been committed or the
+	// files have been deleted.
 	defer w.close()
 
 	if err := w.settle(write); err != nil {
@@ -38,7 +38,7 @@ func (d *Dir) Put(
 	return w.remove()
 }
 
-// writing is a Put in progress: the files of one key, each locked.
+// writing holds the files of a Put in progress. Each file is locked.
 type writing struct {
 	dir   *Dir
 	key   string
@@ -61,7 +61,7 @@ func (w *writing) remove() error {
 	return errors.Join(errs...)
 }
 
-// settle fills the files, syncs them, and moves them into place.
+// settle fills the files, syncs them, and moves them to their final names.
 func (w *writing) settle(write func(f File) (map[string][]byte, error)) error {
 	var parts map[string][]byte
 	err := w.add(w.key, func(f *os.File) (err error) {
@@ -131,15 +131,15 @@ func (d *Dir) create(name string) (*os.File, error) {
 		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
 			return nil, errors.Join(fmt.Errorf("locking blob: %w", err), f.Close(), d.remove(name))
 		}
-		if d.names(name, f) {
+		if d.isNameOf(name, f) {
 			return f, nil
 		}
 		_ = f.Close() // a sweep deleted the file before it was locked
 	}
 }
 
-// names reports whether name still refers to the open file f.
-func (d *Dir) names(name string, f *os.File) bool {
+// isNameOf reports whether name still refers to the open file f.
+func (d *Dir) isNameOf(name string, f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {
 		return false

@@ -16,12 +16,12 @@ import (
 )
 
 // Sealed is a [Store] that encrypts blobs before another Store keeps them. Each blob is encrypted
-// with its own key, in pieces of 64 KiB (AES-256-GCM in the format DARE 2.0). So any range can be
+// with its own key, in pieces of 64 KiB (AES-256-GCM in the format DARE 2.0), so that any range can be
 // decrypted and authenticated without the rest. The order of the pieces and the end of the blob are
 // authenticated, too.
 //
 // A sealed blob begins with sealedMark, the fingerprint of the secret, and a salt. The blob's key
-// is derived from the secret, the salt and the blob's name, so that one blob cannot replace
+// is derived from the secret, the salt and the blob's name, so that a blob cannot be read under the name of
 // another. A blob without the mark was stored while sealing was off, and is returned as it is.
 type Sealed struct {
 	Store
@@ -70,7 +70,8 @@ func writeUnsealed(f File, write func(File) (map[string][]byte, error)) (map[str
 	return parts, nil
 }
 
-// writeSealed calls write with a writer that seals, and seals the parts that write returns.
+// writeSealed calls write with a File that seals what is written to it, and seals the parts that write
+// returns.
 func (s *Sealed) writeSealed(
 	key string, f File, write func(File) (map[string][]byte, error),
 ) (map[string][]byte, error) {
@@ -168,8 +169,8 @@ func (s *Sealed) Restore(key, part string, write func(w io.Writer) error) error 
 // Sweep implements [Store].
 func (s *Sealed) Sweep(ctx context.Context, inUse InUse) error { return s.Store.Sweep(ctx, inUse) }
 
-// open returns the content of a stored file. The parameter name is the file's key, followed by the
-// name of the part if the file is a part.
+// open returns the content of a stored file. name is the key of the blob or, for a part, the key, partMark
+// and the name of the part.
 func (s *Sealed) open(name string, f readable) (readable, error) {
 	head := make([]byte, headSize)
 	n, err := f.ReadAt(head, 0)

@@ -63,7 +63,7 @@ func storing(b []byte) func(File) (map[string][]byte, error) {
 // various sizes, and that a blob can be read while it is written.
 func TestEveryRange(t *testing.T) {
 	testStores(t, func(t *testing.T, s Store, _ func(string) string) {
-		for _, size := range []int{1, 79, 80, 65535, 65536, 65537, 200_000, 3 << 20, multipart + 12345} {
+		for _, size := range []int{1, 79, 80, 65535, 65536, 65537, 200_000, 3 << 20, sendSize + 12345} {
 			want := content(size)
 			key := newKey(t)
 			write := func(f File) (map[string][]byte, error) {

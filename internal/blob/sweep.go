@@ -27,7 +27,7 @@ const filesPerSweep = 100_000
 // key is not in use. It may run at any time, and in several processes at the same time.
 //
 // The first call looks at all files. Each later call looks at all unfinished files, and at about
-// 100,000 others. It begins with the folder before which the previous call stopped.
+// filesPerSweep others, beginning with the folder before which the previous call stopped.
 func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 	folders, limit, err := d.foldersToSweep()
 	if err != nil {
@@ -36,18 +36,18 @@ func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 
 	errs := []error{d.sweepIncoming(ctx)}
 	next := ""
-	looked := 0
+	visited := 0
 	for _, folder := range folders {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if looked >= limit {
+		if visited >= limit {
 			next = folder
 			break
 		}
 		files, err := d.list(folder)
 		errs = append(errs, err)
-		looked += len(files)
+		visited += len(files)
 		for some := range slices.Chunk(files, chunk) {
 			errs = append(errs, d.sweepFolder(ctx, folder, some, inUse))
 		}
@@ -98,14 +98,14 @@ func (d *Dir) list(folder string) ([]string, error) {
 	return names, nil
 }
 
-// sweepIncoming deletes unfinished files that no process is writing. No row owns an unfinished
-// file.
+// sweepIncoming deletes unfinished files that no process is writing. It need not look for rows, because
+// no row owns an unfinished file.
 func (d *Dir) sweepIncoming(ctx context.Context) error {
 	files, err := d.list(incoming)
 	errs := []error{err}
-	orphaned := func() (bool, error) { return true, ctx.Err() }
+	isOrphaned := func() (bool, error) { return true, ctx.Err() }
 	for _, file := range files {
-		errs = append(errs, d.removeUnowned(path.Join(incoming, file), orphaned))
+		errs = append(errs, d.removeUnowned(path.Join(incoming, file), isOrphaned))
 	}
 	return errors.Join(errs...)
 }
@@ -135,18 +135,18 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, in
 		if _, found := slices.BinarySearch(used, key); found {
 			continue
 		}
-		orphaned := func() (bool, error) {
+		isOrphaned := func() (bool, error) {
 			used, err := inUse(ctx, key, key)
 			return len(used) == 0, err
 		}
-		errs = append(errs, d.removeUnowned(path.Join(folder, file), orphaned))
+		errs = append(errs, d.removeUnowned(path.Join(folder, file), isOrphaned))
 	}
 	return errors.Join(errs...)
 }
 
-// removeUnowned locks a file, and deletes it if orphaned returns true. It does nothing if a writer,
+// removeUnowned locks a file, and deletes it if isOrphaned returns true. It does nothing if a writer,
 // in any process, has locked the file.
-func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
+func (d *Dir) removeUnowned(name string, isOrphaned func() (bool, error)) error {
 	f, err := d.root.OpenFile(name, os.O_RDWR, 0) // on NFS, only files open for writing can be locked (flock(2))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -164,7 +164,7 @@ func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
 		return fmt.Errorf("locking blob: %w", err)
 	}
 
-	if orphan, err := orphaned(); err != nil || !orphan {
+	if orphan, err := isOrphaned(); err != nil || !orphan {
 		return err
 	}
 	return d.remove(name)

@@ -45,7 +45,7 @@ func draw(wide, high int, p paint) image.Image {
 	return picture
 }
 
-// encode returns the file that an encoder makes of a picture.
+// encode returns the file into which the encoder as turns a picture.
 func encode(t *testing.T, picture image.Image, as func(*bytes.Buffer, image.Image) error) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -117,7 +117,7 @@ func TestMakeLogo(t *testing.T) {
 	}
 }
 
-// TestPhotograph shows that even the logo of a picture that hardly compresses is small.
+// TestPhotograph shows that the logo is small even if the picture can hardly be compressed.
 func TestPhotograph(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	random := func() uint8 { return uint8(noise.Uint32()) }

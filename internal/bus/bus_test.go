@@ -20,7 +20,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// eachTransport runs test once for each kind of transport, with two ends of it.
+// eachTransport runs test once for each kind of transport, with two transports that are connected to the
+// same server.
 func eachTransport(t *testing.T, test func(t *testing.T, a, b bus.Transport)) {
 	t.Run("Redis", func(t *testing.T) {
 		url := servers.Redis(t)
@@ -53,7 +54,7 @@ func newNotifier(t *testing.T, url string) bus.Transport {
 	return n
 }
 
-// start runs a node until the test ends. Its name is unique among all tests.
+// start runs a node until the test ends. The name of the node is unique among all tests.
 func start(t *testing.T, handle map[string]bus.Handler, transports ...bus.Transport) (b *bus.Bus, name string) {
 	t.Helper()
 	return startNode(t, [32]byte{1}, handle, transports...)
@@ -173,7 +174,7 @@ func TestErrors(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if err := a.Ask(ctx, uuid.NewString(), "hello", nil, nil); !errors.Is(err, problem.Unavailable) {
-			t.Errorf("asking a node that is gone = %v, want unavailable", err)
+			t.Errorf("Ask of a node that is gone = %v, want problem.Unavailable", err)
 		}
 	})
 }
@@ -188,8 +189,8 @@ func TestFallback(t *testing.T) {
 	meet(t, a, name)
 }
 
-// TestStandby shows that messages pass through the primary if the URL names a standby first, which is
-// the case after a promotion. A standby refuses LISTEN and NOTIFY.
+// TestStandby shows that messages pass through the primary even if the URL names a standby first, as it
+// does after a promotion. A standby refuses LISTEN and NOTIFY.
 func TestStandby(t *testing.T) {
 	pair := servers.OwnPostgresPair(t)
 	u, err := url.Parse(pair.Database(t))
@@ -210,7 +211,7 @@ func TestAlone(t *testing.T) {
 		t.Error("a bus without transports is not alone")
 	}
 	if err := b.Ask(t.Context(), "b", "hello", nil, nil); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("Ask = %v, want unavailable", err)
+		t.Errorf("Ask = %v, want problem.Unavailable", err)
 	}
 	b.Send("b", "hello", nil)
 	if n := b.Dropped(); n != 1 {
@@ -224,12 +225,12 @@ func TestTooLarge(t *testing.T) {
 	b := bus.New(bus.Config{Node: "a", Transports: []bus.Transport{nil}})
 	err := b.Ask(t.Context(), "b", "hello", slices.Repeat([]string{"x"}, 100_000), nil)
 	if err == nil || !strings.Contains(err.Error(), "too large") {
-		t.Errorf("Ask with 400 kB = %v, want too large", err)
+		t.Errorf("Ask with 400 kB = %v, want an error that the message is too large", err)
 	}
 }
 
-// TestSelf shows that a node gets an answer to its own request. Nodes use such requests to check a
-// transport.
+// TestSelf shows that a node gets an answer to a request to itself. Nodes check a transport with such
+// requests.
 func TestSelf(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, _ bus.Transport) {
 		b, name := start(t, nil, ta)
@@ -237,8 +238,8 @@ func TestSelf(t *testing.T) {
 	})
 }
 
-// TestBroadcast shows that a broadcast reaches all other nodes of an installation once and in
-// order, even between other messages.
+// TestBroadcast shows that broadcasts reach each other node of the installation once and in order, even
+// if other messages are sent between them.
 func TestBroadcast(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
 		collect := func(received chan<- string) map[string]bus.Handler {

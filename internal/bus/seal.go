@@ -20,15 +20,15 @@ import (
 //
 // The key is different for each sender. Everything before the ciphertext is authenticated, and so
 // is the name of the receiver. Messages to all nodes are numbered separately from messages to one
-// node, because either may arrive before the other.
+// node, because a message of one form may overtake a message of the other.
 const (
 	toOne    = 1  // the form of a message to one node
 	toAll    = 2  // the form of a message to all nodes
 	counters = 16 // bytes of the number and the time, which is in Unix milliseconds
 )
 
-// channelOfAll returns the channel of messages to all nodes. It is also the name of their receiver.
-// Installations that share a transport have different channels.
+// channelOfAll returns the name of the channel for messages to all nodes, which is also authenticated as
+// the name of their receiver. Installations that share a transport have different channels.
 func channelOfAll(secret [sha256.Size]byte) string {
 	name, err := hkdf.Key(sha256.New, secret[:], nil, "selvage bus channel of all nodes", 16)
 	if err != nil {
@@ -37,8 +37,8 @@ func channelOfAll(secret [sha256.Size]byte) string {
 	return "all-" + hex.EncodeToString(name)
 }
 
-// freshFor is how old a message may be. A node is not ready if its clock differs from those of
-// other nodes by more than this.
+// freshFor is how far the time in a message may be from the receiver's clock. A node is not ready if its
+// clock differs by more than this from those of other nodes.
 const freshFor = 2 * time.Minute
 
 // A secret is known to all nodes of an installation, and to nobody else.
@@ -92,7 +92,7 @@ func newBroadcastSealer(secrets func() []secret, installation secret, node strin
 }
 
 // settleFor is how long a node waits before it seals with a new secret, so that the other nodes
-// learn the secret first. A node does not wait if the previous secret is no longer trusted.
+// learn the new secret first. A node does not wait if the previous secret is no longer trusted.
 const settleFor = 5 * time.Second
 
 // renew makes s seal with the newest secret once settleFor has passed.

@@ -20,8 +20,8 @@ func count(t *testing.T, d DB) (n int) {
 	return n
 }
 
-// TestChange shows that changes that share a commit succeed and fail independently. A change that
-// fails or panics is undone, and the others are committed.
+// TestChange shows that changes that share a commit succeed and fail independently: a change that fails
+// or panics is undone, and the others are committed.
 func TestChange(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testChange(t, open(t, filepath.Join(t.TempDir(), "a.db"))) })
 	t.Run("postgres", func(t *testing.T) { testChange(t, openAt(t, servers.Postgres(t), 4)) })
@@ -82,7 +82,7 @@ func testChange(t *testing.T, d DB) {
 	}
 	wantRows(t, d, 102)
 	if err := d.Change(ctx, insert("late")); !errors.Is(err, context.Canceled) {
-		t.Errorf("a change with a canceled context = %v, want canceled", err)
+		t.Errorf("a change with a canceled context = %v, want context.Canceled", err)
 	}
 
 	if err := errors.Join(d.Close(), d.Close()); err != nil {

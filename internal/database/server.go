@@ -130,8 +130,8 @@ func (s *server) retry(ctx context.Context, run func(*conn) error) error {
 // random, so that changes that failed together do not collide again.
 const firstPause = 10 * time.Millisecond
 
-// tries returns how many times a change that failed with err may run in total. If the server did
-// not answer a commit, the change must not run again, because it may have been committed.
+// tries returns how many times a change that failed with err may run in total. It returns 1 if the server
+// did not answer the commit, because the change may have been committed.
 func tries(err error) int {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {

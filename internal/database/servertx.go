@@ -18,7 +18,7 @@ type serverTx struct {
 	queued *pgx.Batch // queries to send together with the next one; nil if there are none
 }
 
-// Query runs a query and any queued ones before it.
+// Query runs the queued queries, if any, and then query.
 func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, error) {
 	if err := checkText(args); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (t *serverTx) Locked(ctx context.Context, query string, args ...any) Scanne
 	return t.Row(ctx, query+" FOR NO KEY UPDATE", args...)
 }
 
-// Exec runs a statement and any queued ones before it.
+// Exec runs the queued queries, if any, and then a statement.
 func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Result, error) {
 	if err := checkText(args); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// isIdle reports whether the server is outside a transaction on this connection.
+// isIdle reports whether no transaction is open on this connection.
 func (t *serverTx) isIdle() bool { return t.conn.PgConn().TxStatus() == 'I' }
 
 // Recall returns nil, because other nodes also write.
@@ -124,7 +124,7 @@ func (t *serverTx) Recall() any { return nil }
 // Remember runs last immediately.
 func (t *serverTx) Remember(_ any, last func(Tx) error) error { return last(t) }
 
-// send sends the queued queries and then query, and reads the results of the queued ones.
+// send sends the queued queries together with query, and reads the results of the queued queries.
 func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 	queries := t.queued
 	t.queued = nil
@@ -285,7 +285,7 @@ type single struct{ rows Rows }
 func (s single) Scan(dest ...any) error {
 	defer s.rows.Close() // in case Scan panics
 	if !s.rows.Next() {
-		// There is no row: either the query failed, and Close returns the error, or it found none.
+		// There is no row: either the query failed, and Close returns its error, or no row matches.
 		if err := s.rows.Close(); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 // A Snapshot is a read-only transaction. All its queries see the database as it was when the
 // snapshot was taken. Queries have no time limit, and run one at a time: the rows of a query must
-// be closed before the next one.
+// be closed before the next query.
 type Snapshot struct {
 	Tx
 	catalog catalog
@@ -43,7 +43,7 @@ type Table struct {
 	Name    string
 	Columns []Column
 	Key     []string // the columns of the primary key; empty if there is none
-	parents []string // the tables that it references
+	parents []string // the tables that this table references
 }
 
 // A Column is a column of type TEXT or BIGINT.
@@ -192,7 +192,7 @@ func parentsFirst(tables []Table) (sorted []Table) {
 	return sorted
 }
 
-// Snapshot runs do on a snapshot. While do is running, SQLite keeps all later changes in the log.
+// Snapshot runs do on a snapshot. While do is running, SQLite keeps all new changes in the log.
 func (d *file) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	tx, err := d.reads.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {

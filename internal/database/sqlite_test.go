@@ -40,7 +40,7 @@ func insert(id string) func(Tx) error {
 // TestOpenTogether shows that if a database is opened several times at once, its schema is created
 // once.
 func TestOpenTogether(t *testing.T) {
-	for range 20 { // repeated, since most starts do not hit the races that are hard to handle
+	for range 20 { // repeated, since most starts do not cause the races that are hard to handle
 		c := config(filepath.Join(t.TempDir(), "a.db"))
 		c.Check = 0
 		c.Prepare = makeMissingTable
@@ -84,7 +84,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestBusy shows that while another connection locks the file, changes fail as unavailable, not
+// TestBusy shows that while another connection locks the file, changes fail with problem.Unavailable, not
 // with an internal error.
 func TestBusy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
@@ -106,7 +106,7 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.Change(t.Context(), insert("a")); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("a change while the file is locked = %v, want unavailable", err)
+		t.Errorf("a change while the file is locked = %v, want problem.Unavailable", err)
 	}
 	close(release)
 }

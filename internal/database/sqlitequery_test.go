@@ -7,8 +7,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// TestPlannedOnce shows that SQLite keeps its plan when the value of a LIMIT parameter changes, and
-// that it plans the query again without the change that plannedOnce makes.
+// TestPlannedOnce shows that SQLite keeps its plan for a query from plannedOnce when the value of the
+// LIMIT parameter changes, and that it plans the original query again.
 func TestPlannedOnce(t *testing.T) {
 	const query = `SELECT name FROM sqlite_schema WHERE name > $1 ORDER BY name LIMIT $2`
 	if n := plans(t, plannedOnce(query)); n != 0 {
@@ -20,7 +20,7 @@ func TestPlannedOnce(t *testing.T) {
 }
 
 // plans runs the query with three values of its second parameter, and returns how often SQLite
-// prepared it again. The driver does not pass on this count, so plans calls SQLite directly.
+// prepared it again. plans calls SQLite directly, because the driver does not provide this number.
 func plans(t *testing.T, query string) int32 {
 	t.Helper()
 	tls := libc.NewTLS()

@@ -28,8 +28,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTurnOfSlowReceiver shows that a receiver that answers each request just before the timeout
-// does not extend its turn.
+// TestTurnOfSlowReceiver shows that a turn ends in time even if the receiver answers each request just
+// before the timeout.
 func TestTurnOfSlowReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := roundTrip(func(*http.Request) (*http.Response, error) {

@@ -40,9 +40,9 @@ func (h holder) thumbprint(t testing.TB) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// proof returns a valid proof for a GET of path with token. pairs contains alternating names and
-// values, which replace claims. A name that begins with a colon replaces a header. A nil value
-// removes the claim or header.
+// proof returns a proof for a GET of path with token. It is valid unless pairs change it: alternating
+// names and values of claims. A name that begins with a colon is that of a header. A nil value removes the
+// claim or header.
 func (h holder) proof(t testing.TB, now time.Time, pairs ...any) string {
 	t.Helper()
 	claims := map[string]any{

@@ -44,7 +44,7 @@ func TestOnce(t *testing.T) {
 }
 
 // TestOnceAlone shows that the only node of an installation accepts each proof once, whether or not
-// the verifier remembers the header of the proof. The node's next process refuses the proof, too,
+// the verifier remembers the header of the proof. The next process of the node refuses the proof, too,
 // even if the first process has not closed the log.
 func TestOnceAlone(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)
@@ -98,8 +98,8 @@ func TestNonce(t *testing.T) {
 	}
 }
 
-// TestReplacedKey shows that the server offers valid nonces again a second after the key was
-// replaced.
+// TestReplacedKey shows that one second after the key was replaced, the server offers nonces that are
+// valid with the new key, and refuses earlier nonces.
 func TestReplacedKey(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)
 	key := "first"

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// resolver returns a resolver that queries a DNS server within the test. The server resolves names
-// with answer.
+// resolver returns a resolver that queries a DNS server within the test. The server calls answer for the
+// address of a name.
 func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -33,11 +33,15 @@ type TOTP struct {
 	Used    time.Time // zero if never used
 }
 
-// Parameters that all authenticator apps support (RFC 6238, section 4).
-const (
-	period = 30
-	skew   = 1 // how many steps a clock may be off in either direction (section 5.2)
-)
+// period is the length of a time step in seconds, which all authenticator apps support (RFC 6238,
+// section 4).
+const period = 30
+
+// skew is how many steps the clock of an app may be ahead or behind (RFC 6238, section 5.2).
+const skew = 1
+
+// pictureSize is the width and the height of a QR code in pixels.
+const pictureSize = 280
 
 // enrolFor is how long setting up an authenticator app may take.
 const enrolFor = 20 * time.Minute
@@ -55,8 +59,8 @@ type pending struct {
 	Sealed string
 }
 
-// BeginTOTP starts setting up an authenticator app for o. flow identifies the setup, such as a
-// login. The caller must pass the same flow to ConfirmTOTP. If a setup is pending in this flow,
+// BeginTOTP starts setting up an authenticator app for o. flow identifies what the setup belongs to, such
+// as a login. The caller must pass the same flow to ConfirmTOTP. If a setup is pending in this flow,
 // BeginTOTP returns the same Enrollment again. The app shows issuer and account.
 func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account string) (Enrollment, error) {
 	p, err := f.pendingTOTP(ctx, o, flow)
@@ -82,7 +86,7 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 		return Enrollment{}, fmt.Errorf("creating otpauth URL: %w", err)
 	}
 
-	picture, err := key.Image(280, 280)
+	picture, err := key.Image(pictureSize, pictureSize)
 	if err != nil {
 		return Enrollment{}, fmt.Errorf("drawing QR code: %w", err)
 	}
@@ -141,8 +145,8 @@ func (f *Factors) pendingTOTP(ctx context.Context, o Owner, flow string) (p pend
 // ConfirmTOTP completes the setup of an authenticator app with one of its codes, which cannot be
 // used again.
 //
-// Callers set first if the owner has not proved a second factor. ConfirmTOTP then sets up the app
-// only if the owner has no other factor, and otherwise returns ErrNotFirst.
+// Callers set first if the owner has not proved a second factor. If first is set and the owner already
+// has a factor, ConfirmTOTP returns ErrNotFirst.
 func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, code string) error {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {
@@ -208,7 +212,7 @@ func (f *Factors) step(t TOTP, code string) (int64, error) {
 
 	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
 	code = digits(code)
-	now, used := f.c.Now().Unix()/period, false
+	now, isUsed := f.c.Now().Unix()/period, false
 
 	for step := now - skew; step <= now+skew; step++ {
 		want, err := hotp.GenerateCodeCustom(text, uint64(step),
@@ -216,21 +220,21 @@ func (f *Factors) step(t TOTP, code string) (int64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("computing code: %w", err)
 		}
-		switch right := subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1; {
-		case right && step > t.Step:
+		switch isRight := subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1; {
+		case isRight && step > t.Step:
 			return step, nil
-		case right:
-			used = true
+		case isRight:
+			isUsed = true
 		}
 	}
 
-	if used {
+	if isUsed {
 		return 0, ErrUsed
 	}
 	return 0, ErrWrong
 }
 
-// digits removes spaces and hyphens, which users type and apps display.
+// digits removes spaces and hyphens from a code, because apps display them and users type them.
 func digits(code string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '\u00a0' {

@@ -34,7 +34,7 @@ func wantLimited(t *testing.T, event string, err error) {
 	t.Helper()
 	p := problem.First(err)
 	if p == nil || p.Kind != problem.RateLimited {
-		t.Errorf("%s = %v, want RateLimited", event, err)
+		t.Errorf("%s = %v, want problem.RateLimited", event, err)
 		return
 	}
 	if p.RetryAfter <= 0 {
@@ -99,8 +99,9 @@ func TestTakeOnce(t *testing.T) {
 	}
 }
 
-// TestPass shows that exactly as many calls of Pass succeed as the rate allows, and that refusing a
-// caller again does not access the store.
+// TestPass shows that exactly as many calls of Pass succeed as the rate allows, and that most calls do
+// not access the store. It also shows that Unpass undoes Pass, and that the number of cached shares is
+// bounded.
 func TestPass(t *testing.T) {
 	ctx := t.Context()
 	c := &counting{Store: open(t)}
@@ -160,7 +161,7 @@ func TestStoreUnavailable(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := l.Take(canceled, LoginPerAccount, "grace"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Take with a canceled context = %v, want Canceled", err)
+		t.Errorf("Take with a canceled context = %v, want context.Canceled", err)
 	}
 }
 
@@ -168,9 +169,9 @@ func TestStoreUnavailable(t *testing.T) {
 func TestTakeOf(t *testing.T) {
 	ctx := t.Context()
 	l := New(open(t), Rates{})
-	for who, most := range map[string]int{"low": 1, "high": 3} {
-		rate := Of(most, time.Hour)
-		for range most {
+	for who, burst := range map[string]int{"low": 1, "high": 3} {
+		rate := Of(burst, time.Hour)
+		for range burst {
 			wantFree(t, "TakeOf", l.TakeOf(ctx, Uploads, who, rate))
 		}
 		wantLimited(t, "TakeOf over the rate", l.TakeOf(ctx, Uploads, who, rate))

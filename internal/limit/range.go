@@ -8,12 +8,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Wide is the factor by which the limit of a [Range] exceeds the limit of a network in it. Without
-// a limit for ranges, the owner of a /48 could use the limits of 65,536 networks.
+// Wide is the factor by which the limit of a range (see [Range]) exceeds the limit of a network in it.
+// Without a limit for ranges, the owner of a /48 could use the limits of 65,536 networks.
 const Wide = 5
 
-// ofRange returns the caller name and the rate for counting events against the range that contains
-// the given network. ok is false if the limit is disabled, or if the range is the network itself.
+// ofRange returns the name and the rate with which to count events of the range that contains the given
+// network. ok is false if the limit is disabled, or if the range is the network itself.
 func (l *Limiter) ofRange(name Name, network string) (who string, rate session.Rate, ok bool) {
 	wide := Range(network)
 	one, limited := l.rate(name)

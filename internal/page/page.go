@@ -1,5 +1,5 @@
 // Package page describes one page of a list. A page is found by the id of its first row (keyset
-// pagination), so the last page of a long list costs no more than the first.
+// pagination), so reading the last page of a long list costs no more than reading the first.
 package page
 
 import (
@@ -50,23 +50,26 @@ func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T
 // Token returns the page token for the row with the given id: "PA" and the UUID, or "PA:" and the id
 // of an imported client.
 func Token(id string) string {
-	if _, err := uuid.Parse(id); err != nil || len(id) != 36 {
+	if _, err := uuid.Parse(id); err != nil || len(id) != uuidLength {
 		return "PA:" + id
 	}
 	return "PA" + id
 }
 
-// imported matches row ids that are not UUIDs.
+// uuidLength is the length of a UUID in the form with hyphens.
+const uuidLength = 36
+
+// imported matches the ids of imported clients, which need not be UUIDs.
 var imported = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
 
 // ParseToken returns the row id that a page token contains. It accepts UUIDs only in the form with
-// 36 characters, and returns them in lowercase.
+// hyphens, and returns them in lowercase.
 func ParseToken(token string) (id string, ok bool) {
 	if id, found := strings.CutPrefix(token, "PA:"); found {
 		return id, imported.MatchString(id)
 	}
 	rest, found := strings.CutPrefix(token, "PA")
-	if !found || len(rest) != 36 {
+	if !found || len(rest) != uuidLength {
 		return "", false
 	}
 	u, err := uuid.Parse(rest)

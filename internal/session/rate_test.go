@@ -44,8 +44,8 @@ func TestMeter(t *testing.T) {
 	})
 }
 
-// TestMeterBounded shows that a meter stays small even if clients invent many keys, and that it
-// first deletes the keys that have recovered all events.
+// TestMeterBounded shows that a meter stays small even if clients invent many keys, and that the first
+// keys it deletes are those that have recovered all events.
 func TestMeterBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter

@@ -34,8 +34,8 @@ func TestClockCorrected(t *testing.T) {
 }
 
 // TestDiskFails shows that the log refuses uses while the disk fails. Afterwards, the log counts
-// its uses correctly, and does not claim that everything was synced. After a sync has failed, a
-// second sync may succeed although data was lost, so the log must remember the failure.
+// its uses correctly, and does not claim that everything was synced. It must remember that a sync failed,
+// because the next sync may succeed although data was lost.
 func TestDiskFails(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -55,7 +55,7 @@ func TestDiskFails(t *testing.T) {
 		w.now = w.now.Add(partFor)
 		err := l.Add(Use{ID: "b", Made: w.now, Expires: w.now.Add(time.Minute)})
 		if !errors.Is(err, problem.Unavailable) {
-			t.Errorf("Add while the disk fails = %v, want Unavailable", err)
+			t.Errorf("Add while the disk fails = %v, want problem.Unavailable", err)
 		}
 	}
 	last.file = good
@@ -73,8 +73,8 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
-// TestUnsynced shows that Close also syncs the files of an earlier process that was killed. If this
-// fails, Close returns an error, and the log does not claim that everything was synced.
+// TestUnsynced shows that Close also syncs the files of an earlier process that was killed. If such a
+// file cannot be synced, Close returns an error, and the log does not claim that everything was synced.
 func TestUnsynced(t *testing.T) {
 	w := newWorld(t)
 	w.use(w.open(), "a", time.Minute)
@@ -98,8 +98,8 @@ func TestUnsynced(t *testing.T) {
 	}
 }
 
-// TestTorn shows that the log still finds the other records of a file that contains damaged ones,
-// and that it deletes this file in the end.
+// TestTorn shows that if some records of a file are damaged, the log still finds the others, and that it
+// deletes the file once they have expired.
 func TestTorn(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -122,12 +122,12 @@ func TestTorn(t *testing.T) {
 	w.now = w.now.Add(2 * time.Minute)
 	w.use(l, "c", time.Minute)
 	if n := w.files(); n != 1 {
-		w.Errorf("%d files are left, want that of c", n)
+		w.Errorf("%d files are left, want only the file with c", n)
 	}
 }
 
-// TestFull shows that a use fails if it cannot be written to the disk, that its id then counts as
-// used, and that the log accepts other uses once the disk has space again.
+// TestFull shows that Add fails if the disk is full, that the id then counts as used, and that the log
+// accepts other uses once the disk has space again.
 func TestFull(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -142,7 +142,7 @@ func TestFull(t *testing.T) {
 	part.file = full
 	err = l.Add(Use{ID: "lost", Made: w.now, Expires: w.now.Add(time.Minute)})
 	if !errors.Is(err, problem.Unavailable) {
-		t.Errorf("Add to a full disk = %v, want Unavailable", err)
+		t.Errorf("Add to a full disk = %v, want problem.Unavailable", err)
 	}
 	part.file = good
 	w.refuse(l, "lost")
@@ -154,8 +154,8 @@ func TestFull(t *testing.T) {
 }
 
 // TestMachineCrash shows that after a crash of the machine, every id that was made before the crash
-// counts as used, because the log may have lost the use. This includes ids of a client whose clock
-// is ahead. Later processes refuse these ids, too.
+// counts as used, because the log may have lost its use. This includes ids of a client whose clock is
+// ahead. Later processes refuse these ids, too.
 func TestMachineCrash(t *testing.T) {
 	w := newWorld(t)
 	w.use(w.open(), "lost", time.Minute)
@@ -205,7 +205,7 @@ func TestCleanStop(t *testing.T) {
 	}
 }
 
-// TestDamagedMark shows that a mark that is missing or damaged counts as a crash.
+// TestDamagedMark shows that a missing or damaged mark counts as a crash of the machine.
 func TestDamagedMark(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -219,7 +219,7 @@ func TestDamagedMark(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !w.open().Has("other", w.now) {
-			t.Errorf("with the mark %q, an id that the log does not contain does not count as used", text)
+			t.Errorf("with the mark %q, an unknown id does not count as used", text)
 		}
 	}
 
@@ -227,6 +227,6 @@ func TestDamagedMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !w.open().Has("other", w.now) {
-		t.Errorf("without a mark, an id that the log does not contain does not count as used")
+		t.Errorf("without a mark, an unknown id does not count as used")
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/selvage/selvage/internal/durable"
 )
 
-// A part holds the uses of a minute, in memory and in a file. Memory holds brief uses separately,
-// so that a single long use does not keep all of them in memory.
+// A part holds the uses of a minute, in memory and in a file. In memory, brief uses are separate from
+// lasting uses, so that they can be freed as soon as they have expired.
 type part struct {
 	brief, lasting set
-	split          int64  // time by which brief uses expire, in Unix seconds
+	split          int64  // the latest time at which brief uses expire, in Unix seconds
 	name           string // "" without a file
 
 	file    *os.File // nil if the part is closed
@@ -92,8 +92,8 @@ func (p *part) read(now time.Time) (err error) {
 	return nil
 }
 
-// A record is a use in a file: its digest, when it expires, and a checksum. A crash of the machine
-// may leave records that were not written completely, which the checksum detects.
+// recordSize is the size of a use in a file: its digest, when it expires, and a checksum. A crash of the
+// machine may leave records that were not written completely, which the checksum detects.
 const recordSize = len(digest{}) + 4 + 4
 
 func appendRecord(b []byte, d digest, expires int64) []byte {
@@ -151,7 +151,7 @@ func (p *part) forget(now int64) {
 	}
 }
 
-// write appends records to the file. If it fails, the next records overwrite these.
+// write appends records to the file. If the write fails, the records of the next write overwrite them.
 func (p *part) write(records []byte) error {
 	if _, err := p.file.WriteAt(records, p.written); err != nil {
 		return fmt.Errorf("writing log of uses: %w", err)

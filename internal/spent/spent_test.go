@@ -43,7 +43,7 @@ func (w *world) use(l *Log, id string, life time.Duration) {
 	}
 }
 
-// refuse uses id again, and checks that the log refuses this because it knows the id.
+// refuse uses id again, and checks that the log refuses this use because it knows the id.
 func (w *world) refuse(l *Log, id string) {
 	w.Helper()
 	if err := l.Add(Use{ID: id, Made: w.now, Expires: w.now.Add(time.Minute)}); err != (Repeated{0}) {
@@ -54,7 +54,7 @@ func (w *world) refuse(l *Log, id string) {
 	}
 }
 
-// files returns the number of the log's files.
+// files returns how many files the log has.
 func (w *world) files() int {
 	w.Helper()
 	entries, err := filepath.Glob(filepath.Join(w.dir, "[0-9]*"))
@@ -124,8 +124,8 @@ func TestAllOrNone(t *testing.T) {
 	w.refuse(w.open(), "c")
 }
 
-// TestExpiry shows that each part of the log knows its uses until they expire. The log then deletes
-// them from memory and from its files.
+// TestExpiry shows that each part of the log knows its uses until they expire, and that the log then
+// deletes them from memory and deletes their files.
 func TestExpiry(t *testing.T) {
 	w := newWorld(t)
 	l := w.open()
@@ -188,7 +188,7 @@ func TestMaximum(t *testing.T) {
 	l.count = maxUses
 	err := l.Add(Use{ID: "b", Made: w.now, Expires: w.now.Add(time.Minute)})
 	if !errors.Is(err, problem.Unavailable) {
-		w.Errorf("Add to a full log = %v, want Unavailable", err)
+		w.Errorf("Add to a full log = %v, want problem.Unavailable", err)
 	}
 	w.refuse(l, "a")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/uuid7"
 )
 
-// TestOrder shows that ids sort by time, even across the end of a millisecond.
+// TestOrder shows that ids sort by time, even if they are made in different milliseconds.
 func TestOrder(t *testing.T) {
 	start := time.Date(2026, 11, 21, 10, 0, 0, 999_999_000, time.UTC)
 	var ids []string
@@ -37,8 +37,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestEarly shows that First returns the nil UUID, which sorts before all ids, for times before
-// 1970.
+// TestEarly shows that for times before 1970, First returns the nil UUID, which sorts before all ids.
 func TestEarly(t *testing.T) {
 	early := uuid7.First(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC))
 	if early != uuid.Nil.String() {
@@ -46,7 +45,7 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// TestTime shows that the time of an id is known, and that other texts have no time.
+// TestTime shows that Time returns the time of an id, to the millisecond, and that it refuses other texts.
 func TestTime(t *testing.T) {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 999_000_000, time.UTC)
 	got, ok := uuid7.Time(uuid7.At(at.Add(999 * time.Microsecond)))

@@ -87,7 +87,7 @@ func (b *Browsers) Save(r *http.Request, w http.ResponseWriter, s *sessions.Sess
 	return nil
 }
 
-// read returns a browser's entry and extends its idle limit.
+// read returns a browser's entry, and extends the browser's idle limit.
 func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err error) {
 	value, err := b.Store.Get(ctx, browserKey(id))
 	if err != nil || json.Unmarshal(value, &kept) != nil {
@@ -108,8 +108,8 @@ func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err 
 	return kept, nil
 }
 
-// restore reads a browser from the rows if its entry is missing or the session store is
-// unavailable. It then adds the entry to the session store.
+// restore reads a browser from the rows and adds it to the session store. Callers use restore if the entry
+// in the session store is missing or cannot be read.
 func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, value []byte, err error) {
 	values, seen, err := b.Rows.FindBrowser(ctx, digest(id))
 	if err != nil {
@@ -121,8 +121,8 @@ func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, v
 		return browserValue{}, nil, err
 	}
 	if left := b.Idle() - b.now().Sub(kept.Seen); left > 0 {
-		// Use Add, not Put: if the id was renewed in the meantime, an entry records this. If Add
-		// fails, the next request reads the rows again.
+		// Use Add, not Put: if the id was renewed in the meantime, Put would replace the entry that
+		// records this. If Add fails, the next request reads the rows again.
 		_ = b.Store.Add(ctx, browserKey(id), value, left)
 	}
 	return kept, value, nil
@@ -142,10 +142,10 @@ func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old 
 	}
 }
 
-// retire invalidates an id by storing a marker under it. The marker also stops a concurrent request
-// that read the id's values before the rows changed, and is about to add them to the session store
-// again. The marker lives as long as any entry, because a session store that fails over during the
-// write may still have the old entry.
+// retire invalidates an id by replacing its entry with a marker. A concurrent request may have read the
+// id's values before the rows changed; the marker stops it from adding them to the session store again.
+// The marker lives as long as any entry, because a session store that fails over during the write may
+// still have the old entry.
 func (b *Browsers) retire(ctx context.Context, id string) error {
 	if id == "" {
 		return nil

@@ -22,9 +22,9 @@ import (
 type Authenticator struct {
 	Origin     string // the origin of the requesting page
 	RPID       string // "" means the RPID in the options
-	Unverified bool   // omit user verification
-	Synced     bool   // claim that the key may be on several devices
-	Counts     bool   // increment the signature counter
+	Unverified bool   // the answers say that the user was not verified
+	Synced     bool   // the answers say that the key may be on several devices
+	Counts     bool   // each use increments the signature counter
 	Count      uint32 // the signature counter
 	Handle     []byte // the user handle to send; nil means the passkey's
 	ID         []byte // the credential id to send; nil means the passkey's
@@ -44,7 +44,7 @@ type options struct {
 	} `json:"user"`
 }
 
-// Flags of authenticator data (section 6.1).
+// These are flags of authenticator data (section 6.1).
 const (
 	present  = 1 << 0
 	verified = 1 << 2
@@ -128,8 +128,8 @@ func (a *Authenticator) clientData(kind, challenge string) []byte {
 	}))
 }
 
-// data returns the start of authenticator data: the hash of the RP ID, the flags and the counter.
-// Create appends the credential.
+// data returns the beginning of authenticator data: the hash of the RP ID, the flags and the counter.
+// Create appends the credential to it.
 func (a *Authenticator) data(rpID string, flags byte) []byte {
 	if a.RPID != "" {
 		rpID = a.RPID

@@ -134,7 +134,8 @@ func TestClonedPasskey(t *testing.T) {
 	}
 }
 
-// TestPasskeyChallenges shows that a challenge is valid in only one flow, and only once.
+// TestPasskeyChallenges shows that a challenge is valid in only one flow, only for the owner who began it,
+// and only once.
 func TestPasskeyChallenges(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := t.Context()
@@ -203,11 +204,11 @@ func TestListAndRemove(t *testing.T) {
 
 	for _, f := range factors[:2] {
 		if err := w.Remove(ctx, w.grace, f.ID); !errors.Is(err, problem.NotFound) {
-			t.Errorf("another owner removes a %s: %v, want NotFound", f.Type, err)
+			t.Errorf("another owner removes a %s: %v, want problem.NotFound", f.Type, err)
 		}
 	}
 	if err := w.Rename(ctx, w.grace, p.ID, "Mine"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("another owner renames a passkey: %v, want NotFound", err)
+		t.Errorf("another owner renames a passkey: %v, want problem.NotFound", err)
 	}
 
 	must(t, w.Remove(ctx, w.ada, passkey.ID))
@@ -220,7 +221,7 @@ func TestListAndRemove(t *testing.T) {
 func TestNoHostName(t *testing.T) {
 	w := newWorld(t, func(c *factor.Config) { c.AuthURL = "http://127.0.0.1:8080" })
 	if w.Passkeys() {
-		t.Error("a host without a name has passkeys")
+		t.Error("passkeys are offered at an IP address, want none without a host name")
 	}
 	if _, err := w.BeginLogin(t.Context(), "login", nil); !errors.Is(err, factor.ErrNone) {
 		t.Errorf("beginning a login: %v, want ErrNone", err)

@@ -11,8 +11,8 @@ import (
 // This file contains the operations of a Store. They follow these rules; the package comment gives
 // the reasons.
 //
-//   - An era is a period in which the primary is in use (up), or in which it is not. Each operation
-//     reads the era first. A failure counts against the primary only if the era is still the same.
+//   - An era is a period during which the primary is always in use (up), or never. Each operation reads
+//     the era first. A failure counts against the primary only if the era has not changed since then.
 //   - The primary answered if it returned any result that session.Store defines. NotFound and
 //     Conflict are answers, too. Any other error is a failure, unless the caller's context is done.
 //   - The functions named …Kept work on the fallback, which keeps entries from outages.
@@ -20,8 +20,8 @@ import (
 //     was deleted or taken, even if the primary still has it. If getKept finds a mark, found is
 //     true and err is problem.NotFound.
 //   - While the fallback lingers, it may hold entries that are newer than those of the primary, so
-//     it is asked first. Otherwise, it is asked only if the primary failed or does not have the
-//     entry.
+//     the fallback is asked first. At other times, it is asked only if the primary failed or does not
+//     have the entry.
 //   - An entry that is written to the fallback expires before the lingering ends: linger extends
 //     the lingering, or swapKept shortens the lifetime. A mark lives for s.longest, the longest
 //     lifetime of any entry, so that it outlives the primary's copy.
@@ -51,8 +51,8 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 	return s.recordFallback(s.fallback.Put(ctx, key, value, ttl))
 }
 
-// Get returns the value of a key. Unlike the operations that change something, it tries the primary
-// again after a failure.
+// Get returns the value of a key. Unlike the operations that change entries, it asks the primary a second
+// time after a failure.
 func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -97,8 +97,7 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 }
 
 // Take returns the value of a key and deletes it. If the fallback has the entry, Take marks it as
-// deleted there. If the primary fails, Take does not try again, because the primary may have run
-// it.
+// deleted there. If the primary fails, Take does not ask it again, because it may have deleted the entry.
 func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -245,8 +244,8 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 	}
 
 	// If the counter is marked as deleted, it starts over with its own lifetime. Without a mark,
-	// the swap changes nothing and fails. If it fails because the fallback is unavailable, so does
-	// Incr.
+	// swapKept changes nothing and fails. If it fails because the fallback is unavailable, the error
+	// can be ignored, because Incr then fails, too.
 	_ = s.swapKept(ctx, key, deleted, nil, ttl)
 	sum, err := s.fallback.Incr(ctx, key, ttl)
 	return sum, s.recordFallback(err)

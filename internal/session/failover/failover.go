@@ -15,7 +15,7 @@
 // is closed, the primary is probed every five seconds, to find outages that no caller has noticed
 // yet.
 //
-// If one master of a Cluster is unavailable, the whole Cluster counts as unavailable. Otherwise
+// If one master of a Redis Cluster is unavailable, the whole Cluster counts as unavailable. Otherwise
 // every operation on an entry in this master's slots would wait for a timeout.
 //
 // # Entries after an outage
@@ -25,10 +25,10 @@
 // lingers, it is asked before the primary, because its copy of an entry is newer. Otherwise the
 // fallback is asked only if the primary fails or does not have the entry.
 //
-// A Put to the primary removes the copy in the fallback. A CompareAndSwap changes this copy, which
-// expires when the lingering ends, if not before. If an entry is deleted or taken during an outage,
-// a mark is left in the fallback. The mark is needed because the primary may still have the entry,
-// or may get it later from a command that was abandoned but is still running.
+// A Put to the primary removes the copy in the fallback. A CompareAndSwap changes the copy in the
+// fallback, if there is one; that copy expires when the lingering ends, if not before. If an entry is
+// deleted or taken during an outage, a mark is left in the fallback, because the primary may still have the
+// entry, or may get it later from a command that was abandoned but is still running.
 //
 // To a single process, the two stores therefore look like one store. No matter which of them has an
 // entry, it can be taken only once and added only once, and it is gone once it is deleted. This
@@ -51,8 +51,8 @@
 // primary, or take an entry from the primary that was also taken from the fallback. A node that
 // cannot reach the primary does not see what other nodes write there.
 //
-// So anything that must happen only once, or that must be revoked for good, is decided by a row in
-// the database, and never here.
+// For these reasons, anything that must happen only once, or that must be revoked for good, is decided by
+// a row in the database, and never by a Store.
 package failover
 
 import (
@@ -69,7 +69,7 @@ import (
 type Primary interface {
 	session.Store
 	// Probe checks that every server of the store accepts writes. It takes about a second at most.
-	// Its error may be logged.
+	// Its error is logged, so it must not contain secrets.
 	Probe(ctx context.Context) error
 }
 
@@ -103,8 +103,8 @@ type Store struct {
 
 var _ session.Store = (*Store)(nil)
 
-// New returns a Store and starts watching the primary. It reads from the fallback how long the
-// fallback lingers. If that fails, New assumes that it lingers for c.Longest.
+// New returns a Store and starts watching the primary. It reads from the fallback until when the fallback
+// lingers. If that cannot be read, New assumes that the fallback lingers for c.Longest.
 func New(primary Primary, fallback session.Store, c Config) *Store {
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -20,8 +20,8 @@ type check struct {
 	waits bool
 }
 
-// Run tests a backend. open returns an empty store, or a store that other tests use at the same
-// time, since each case uses its own keys.
+// Run tests a backend. open returns a store, which may be in use by other tests, since each case uses its
+// own keys.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	checks := []check{
 		{name: "Put", run: put},
@@ -89,7 +89,7 @@ func take(t *testing.T, s session.Store) {
 	mustPut(t, s, k, "one", time.Minute)
 	wantTaken(t, s, k, "one")
 	if got, err := s.Take(t.Context(), k); !errors.Is(err, problem.NotFound) || got != nil {
-		t.Errorf("second Take = %q, %v, want nil, not found", got, err)
+		t.Errorf("second Take = %q, %v, want nil, problem.NotFound", got, err)
 	}
 	wantNone(t, s, k)
 }
@@ -215,7 +215,7 @@ func wantTaken(t *testing.T, s session.Store, k session.Key, want string) {
 func wantNone(t *testing.T, s session.Store, k session.Key) {
 	t.Helper()
 	if got, err := s.Get(t.Context(), k); !errors.Is(err, problem.NotFound) {
-		t.Errorf("Get(%v) = %s, %v, want not found", k, brief(got), err)
+		t.Errorf("Get(%v) = %s, %v, want problem.NotFound", k, brief(got), err)
 	}
 }
 

@@ -33,16 +33,16 @@ type CopiedMedia struct {
 const copiers = 8
 
 // CopyMedia copies the media of all recordings from one storage to another. It reads each copy
-// again, and compares it with the checksum measured at the upload. It does not write files that the
-// target already has, so an interrupted copy can be continued. Files that are missing or differ
-// from their checksum are listed as damaged, and the others are copied.
+// back, and compares its checksum with the one measured at the upload. It does not write files that the
+// target already has, so an interrupted copy can be continued. Files that are missing or whose checksum
+// differs are listed as damaged; all other files are copied.
 func CopyMedia(ctx context.Context, rows *store.Store, from, to blob.Store, p Progress) (CopiedMedia, error) {
 	c := &mediaCopy{rows: rows, from: from, to: to, progress: p}
 	if err := c.checkTarget(); err != nil {
 		return c.result, err
 	}
 
-	// The snapshot ends before the copy, because a longer one would make the database grow.
+	// The snapshot ends before files are copied, because during a long snapshot the database would grow.
 	var media []store.StoredMedium
 	err := rows.Snapshot(ctx, func(s *store.Snapshot) error {
 		for m, err := range s.Media(ctx) {
@@ -146,7 +146,7 @@ func (c *mediaCopy) copyOne(ctx context.Context, m store.StoredMedium) error {
 	if err != nil {
 		return err
 	}
-	if !whole { // the file is copied without its damaged parts
+	if !whole { // note this; the file is copied without its damaged parts
 		if err := c.noteDamaged(ctx, m); err != nil {
 			return err
 		}
@@ -256,8 +256,8 @@ func (c *mediaCopy) isCopied(m store.StoredMedium, parts map[string][]byte) (boo
 	return true, nil
 }
 
-// isUnavailable reports whether a storage could not be read at the moment. An object store also
-// returns problem.Unavailable for a damaged object.
+// isUnavailable reports whether an error means that a storage cannot be read at the moment. A damaged
+// object does not count, although an object store returns problem.Unavailable for it, too.
 func isUnavailable(err error) bool {
 	return errors.Is(err, problem.Unavailable) && !errors.Is(err, blob.ErrDamaged)
 }

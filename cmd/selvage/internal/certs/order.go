@@ -17,12 +17,12 @@ const (
 	checkInterval = time.Hour       // how often to check that certificates were renewed
 )
 
-// retryDelays are the waiting times after the first failure, the second one, and any later one.
-// Certificate authorities limit the failures per hour.
+// retryDelays are the waiting times after the first failure, the second failure, and each later failure.
+// They grow because certificate authorities limit the failures per hour.
 var retryDelays = []time.Duration{minRetryDelay, 10 * time.Minute, time.Hour}
 
-// minRetryDelay is more than the minute for which the manager remembers a failure. A retry before
-// then would fail with the remembered error.
+// minRetryDelay is more than the minute for which autocert remembers a failure. An earlier retry would
+// fail with the remembered error.
 const minRetryDelay = time.Minute + 5*time.Second
 
 // Run obtains a certificate for each host, from the store or from the certificate authority. Then
@@ -77,7 +77,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 		}
 
 		delay := minRetryDelay
-		if !errors.Is(err, errCache) { // otherwise the authority refused nothing
+		if !errors.Is(err, errCache) { // with errCache, the authority was not asked
 			delay = retryDelays[min(failures, len(retryDelays)-1)]
 			failures++
 		}
@@ -91,7 +91,8 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 }
 
 // order returns the certificate in the store, or orders one. Certificate authorities also limit the
-// number of certificates, so only one node may order it: the others get problem.Conflict.
+// number of certificates, so only one node at a time may order a certificate for a host: for the others,
+// order returns problem.Conflict.
 func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error) {
 	if a.stored(ctx, host) {
 		return a.get(host)
@@ -143,8 +144,8 @@ func (a *ACME) stored(ctx context.Context, host string) bool {
 	return check(pair.Leaf, "", a.c.Now(), []string{host}) == nil
 }
 
-// watchRenewal warns once a day while a certificate should have been renewed but was not. The manager
-// renews certificates, but does not report failures.
+// watchRenewal warns once a day while a certificate should have been renewed but was not. autocert renews
+// certificates, but does not report failures.
 func (a *ACME) watchRenewal(ctx context.Context, host string) {
 	var warned time.Time
 	for wait(ctx, checkInterval, nil) {

@@ -60,8 +60,8 @@ func flagEnds(cmd *cobra.Command) (ends []auditEnd, err error) {
 // checkEnd checks that an event is unchanged. want is the end of a lane that an earlier verify
 // printed. If the event was changed or is missing, broken is the error to report.
 func checkEnd(ctx context.Context, a *app, want auditEnd) (broken, err error) {
-	// The event may have been pruned in the meantime. Of pruned events, only the hash of the last
-	// one can still be compared.
+	// The event may have been pruned in the meantime. Only for the last pruned event of a lane is the
+	// hash kept, so only that one can still be compared.
 	heads, err := a.Store.AuditHeads(ctx)
 	if err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (c auditCommands) printReport(r store.AuditReport) error {
 	return err
 }
 
-// formatUTC formats a time in UTC. It formats nil as "-".
+// formatUTC formats a time in UTC, or returns "-" for nil.
 func formatUTC(t cli.Time) string {
 	if t == nil {
 		return "-"

@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// choices holds the completions of flags that have few values. Completion never reads a database.
+// choices holds the values of flags that have few values. Values that only a database knows, such as ids,
+// are not completed.
 var choices = map[string][]string{
 	"output":              cli.Formats,
 	"type":                {"spa", "native", "web", "service"},
@@ -46,7 +47,7 @@ func addCompletion(root *cobra.Command) {
 // completeFlags registers completions for the flags of cmd and all commands below it. cobra
 // itself completes the names of commands and flags.
 func completeFlags(cmd *cobra.Command) {
-	own := cmd.LocalFlags() // collected once, since cobra does so on every call
+	own := cmd.LocalFlags() // called once, since cobra collects the flags on every call
 	complete := func(flag string, values []string) {
 		if values != nil && own.Lookup(flag) != nil {
 			fixed := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)

@@ -152,8 +152,8 @@ func flagRoles(cmd *cobra.Command) ([]operator.Membership, error) {
 		return nil, nil
 	}
 
-	// An empty --role returns an empty slice, which an update refuses. With nil, the update would
-	// leave the roles unchanged.
+	// An empty --role returns an empty slice, which Operators.Update refuses. If it returned nil, the
+	// update would leave the roles unchanged.
 	roles := make([]operator.Membership, 0, len(*given))
 	for _, text := range *given {
 		name, projectID, _ := strings.Cut(text, "@")
@@ -191,8 +191,8 @@ func (c operatorCommands) createOperator(
 	})
 }
 
-// keepNoSession is the session that Operators.Update keeps if a change ends an operator's sessions:
-// none, because a command does not run in a session.
+// keepNoSession tells Operators.Update to end all sessions of an operator, if the change ends sessions.
+// Elsewhere, the session in which the change is made is kept, but a command does not run in a session.
 const keepNoSession = ""
 
 func updateOperator(ctx context.Context, a *app, cmd *cobra.Command, args []string) (operator.Operator, error) {
@@ -216,7 +216,7 @@ func enableOperator(ctx context.Context, a *app, _ *cobra.Command, args []string
 	return a.Operators.Update(ctx, args[0], operator.Input{Disabled: &disabled}, keepNoSession)
 }
 
-// resetPassword sets the password of an operator, or prints a link with which they set it.
+// resetPassword sets the password of an operator, or prints a link with which the operator sets it.
 func (c operatorCommands) resetPassword(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	id := args[0]
 	if link, _ := cmd.Flags().GetBool("link"); link {

@@ -180,8 +180,8 @@ func addProjectFlags(cmd *cobra.Command) {
 		"\"\" for none")
 }
 
-// createProject creates a project, and the data directory if needed. It is the first command on a
-// server without a demo.
+// createProject creates a project. It also creates the data directory if needed, because
+// `selvage project create` is the first command on a server without a demo.
 func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {

@@ -55,8 +55,8 @@ func (im *importer) importService(ctx context.Context, cmd *cobra.Command, base 
 	return nil
 }
 
-// importRemote copies a recording. The recording's URL identifies it, so that it is imported only
-// once.
+// importRemote copies a recording. The URL of the recording is its idempotency key, so the recording is
+// imported only once.
 func (im *importer) importRemote(
 	ctx context.Context, source laml.Source, r laml.SourceRecording,
 ) (importedFile, error) {
@@ -90,7 +90,7 @@ type entry struct {
 	Sid      string    `json:"sid"`
 }
 
-// openJournal opens the journal that --resume names. Without the flag it returns nil.
+// openJournal opens the journal that --resume names, or returns nil without the flag.
 func openJournal(cmd *cobra.Command) (*journal, error) {
 	name, _ := cmd.Flags().GetString("resume")
 	if name == "" {
@@ -125,8 +125,8 @@ func (j *journal) has(path string, size int64, modified time.Time) bool {
 	return ok && e.Bytes == size && e.Modified.Equal(modified)
 }
 
-// add appends a line. It writes a line feed first, so that an incomplete last line does not swallow
-// the new one. Its error is an outageError.
+// add appends a line. It first writes a line feed, so that the new line does not become part of an
+// incomplete line before it. The error is an outageError.
 func (j *journal) add(path string, size int64, modified time.Time, sid string) error {
 	if j == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// keepingCommands returns the commands that mark recordings, and the commands that decide how long
-// recordings are kept.
+// keepingCommands returns the commands that mark recordings, decide how long recordings are kept, or list
+// accesses and usage.
 func (c recordingCommands) keepingCommands(n noun[recordings.Recording]) []*cobra.Command {
 	mark := n.changeCommand("mark SID", "Change the tags of a recording, or put it on hold", markRecording)
 	mark.Long = `Add and remove tags of a recording, or put it on hold. A recording on hold cannot be deleted by
@@ -23,10 +23,10 @@ anyone, not even by a retention rule or with its project, until --release ends t
 	addMarkFlags(mark)
 
 	bulk := cli.Command("bulk", "Delete or mark all recordings that match the flags", c.withMedia(c.changeRecordings))
-	bulk.Long = `Delete or mark all recordings that match the flags, at most 10,000. The command first shows how many
-match, and asks. Recordings on hold are not deleted.`
+	bulk.Long = `Delete or mark all recordings that match the flags, at most 10,000. The command first
+shows how many recordings match, and asks whether to continue. Recordings on hold are not deleted.`
 	bulk.Flags().Bool("delete", false, "delete the recordings")
-	bulk.Flags().Bool("dry-run", false, "only print how many match")
+	bulk.Flags().Bool("dry-run", false, "only print how many recordings match")
 	addMarkFlags(bulk)
 	addRecordingFilter(bulk.Flags())
 	cli.AddYes(bulk)

@@ -64,7 +64,7 @@ func (c recordingCommands) retentionCommand() *cobra.Command {
 	n := noun[recordings.Rule]{
 		commands: c.commands,
 		view:     ruleView,
-		media:    true, // without it, a.Recordings is nil
+		media:    true, // opens the recordings; otherwise a.Recordings is nil
 		list:     listRules,
 	}
 
@@ -152,8 +152,8 @@ func (c recordingCommands) previewRules(ctx context.Context, a *app, cmd *cobra.
 	return err
 }
 
-// extraRule returns the rule that a preview counts in addition to the rules of the project. It
-// returns nil if the flags describe no rule.
+// extraRule returns the rule that the flags of a preview describe. The preview applies it together with
+// the rules of the project. It is nil if the flags describe no rule.
 func extraRule(cmd *cobra.Command, projectID string) (*recordings.Rule, error) {
 	flags := cmd.Flags()
 	if !flags.Changed("days") && !flags.Changed("tag") && !flags.Changed("subscriber") {

@@ -66,8 +66,8 @@ func addSubscriberFlags(cmd *cobra.Command) {
 	f.Bool("email-verified", false, "the email address is known to be theirs")
 	f.String("record-calls", "", "`setting`: inherit (the project's), off, or on to record their calls. A call is "+
 		"recorded if this setting is on for one of its subscribers")
-	f.String("forward-busy", "", "`address` or phone number for calls that they reject, or that arrive while "+
-		"three other calls ring; empty for none")
+	f.String("forward-busy", "", "`address` or phone number for calls that they reject, and for calls that "+
+		"arrive while three other calls ring; empty for none")
 	f.String("forward-no-answer", "", "`address` or phone number for calls that they do not answer; empty for none")
 	f.Int("ring-seconds", 0, "`seconds` to ring before --forward-no-answer applies, 5 to 60; 0 for 20")
 	f.SortFlags = false
@@ -76,7 +76,8 @@ func addSubscriberFlags(cmd *cobra.Command) {
 // personFlag returns the flag that sets a field of the person.
 func personFlag(f fabric.PersonField) string { return strings.ReplaceAll(f.Name, "_", "-") }
 
-// personUsage contains the descriptions of flags, by field. Other fields have their label.
+// personUsage contains the descriptions of flags, by field. The flags of other fields are described by
+// the label of the field.
 var personUsage = map[string]string{
 	"first_name":   "first `name`",
 	"last_name":    "last `name`",
@@ -85,8 +86,8 @@ var personUsage = map[string]string{
 	"time_zone":    "time `zone`, such as Europe/Paris",
 }
 
-// subscriberInput returns the fields of a subscriber that the flags set. If prompt is set, it
-// may ask for a password.
+// subscriberInput returns the fields of a subscriber that the flags set. If prompt is true, it may ask
+// for a password.
 func (c subscriberCommands) subscriberInput(cmd *cobra.Command, prompt bool) (in fabric.SubscriberInput, err error) {
 	in.Email = cli.Text(cmd, "email")
 	for _, f := range fabric.PersonFields {

@@ -30,7 +30,7 @@ forward_no_answer (addresses or phone numbers) and ring_seconds. A password_hash
 scrypt, PBKDF2 or argon2id; it is replaced when its subscriber signs in.
 
 Existing subscribers are left unchanged, so an import can be repeated. At the end, the command prints how
-many lines were created, existed or were rejected, and for which columns.`
+many subscribers were created or existed, how many lines were rejected, and because of which columns.`
 	return load
 }
 
@@ -67,8 +67,8 @@ func (s importedSubscriber) reject(err error) importedSubscriber {
 
 // importSubscribers creates subscribers one by one and prints the outcome of each line immediately.
 // A rejected line does not stop the import, but the command fails at the end. A line that is not
-// valid CSV stops the import, and so does a failure that is not the fault of a line, such as a lost
-// connection to the database.
+// valid CSV stops the import. So does a failure that no line has caused, such as a lost connection to the
+// database.
 func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -173,8 +173,8 @@ func (in *subscriberImport) read() (record []string, line int, err error) {
 }
 
 // next imports one line and returns its outcome. It returns io.EOF after the last line. After any
-// other error, the rest of the file cannot be read or imported. If the line is not the cause, the
-// outcome has no status.
+// other error, the rest of the file cannot be read or imported. If the line is not the cause of the
+// error, the outcome has no status.
 func (in *subscriberImport) next(ctx context.Context) (importedSubscriber, error) {
 	record, number, err := in.read()
 	if errors.Is(err, io.EOF) {

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// parseFile parses selvage.yaml. The error lists all problems with their positions. For an unknown
-// key it suggests the closest valid one.
+// parseFile parses selvage.yaml. The error lists all problems with their positions, and suggests the
+// closest valid key for each unknown key.
 func parseFile(name string, text []byte) (layer, error) {
 	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -43,7 +43,7 @@ func parseFile(name string, text []byte) (layer, error) {
 }
 
 // syntaxError describes where a file is not valid YAML. It first looks for the most common cause, a
-// line that is indented with a tab, because the parser rarely names it. The parser's own errors
+// line that is indented with a tab, because the errors of the parser rarely mention a tab. They also
 // contain at most a line, never a column.
 func syntaxError(name string, text []byte, err error) error {
 	lineNumber := 0

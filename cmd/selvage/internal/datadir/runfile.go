@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// RunFile holds the addresses of the running server. A running server keeps LockFile locked.
+// These are names of files in the data directory.
 const (
-	RunFile  = "run.json"
-	LockFile = "serve.lock"
+	RunFile  = "run.json"   // holds the addresses of the running server
+	LockFile = "serve.lock" // locked by the running server
 )
 
 // Running is the content of run.json.
@@ -24,7 +24,7 @@ type Running struct {
 	MTLS      string `json:"mtls,omitempty"` // HTTPS with client certificates
 	Ops       string `json:"ops,omitempty"`
 	Media     string `json:"media,omitempty"` // host:port for the media of calls, UDP and TCP
-	Probe     string `json:"probe,omitempty"` // secret for tests of its UDP port
+	Probe     string `json:"probe,omitempty"` // secret for tests of the UDP port of Media
 	TURN      string `json:"turn,omitempty"`  // the URL for clients
 	SIP       string `json:"sip,omitempty"`   // host:port for phones, UDP and TCP
 	SIPS      string `json:"sips,omitempty"`  // host:port for phones, TLS
@@ -41,7 +41,7 @@ func (r Running) Write(dir string) error {
 	return Replace(filepath.Join(dir, RunFile), append(text, '\n'), 0o644)
 }
 
-// ReadRunning returns the content of run.json. ok is false if it is missing or unreadable.
+// ReadRunning returns the content of run.json. ok is false if the file is missing or unreadable.
 func ReadRunning(dir string) (r Running, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, RunFile))
 	if err != nil {

@@ -2,10 +2,10 @@
 // subscribers, resources, upstream providers and webhooks.
 //
 // A file is read and checked as a whole before anything changes. Errors name the line of each
-// problem, and its path within the file. [Declarer.Plan] returns a step for each difference. It
-// returns no steps for a file that was already applied. Members that a file does not name keep
-// their values. Each step is one call of package fabric or idp, which apply their rules and record
-// their audit events.
+// problem, and its path within the file. [Declarer.Plan] returns a step for each difference between the
+// file and the projects; if the file was already applied, it returns no steps. Members that a file does
+// not name keep their values. Each step calls package fabric or idp once, so that the same rules apply and
+// the same audit events are recorded as for other changes.
 //
 // Things are identified by the names that files give them, or by their ids. Things created from a file
 // are marked. With prune, marked things that are no longer in the file are removed.
@@ -37,7 +37,7 @@ type Config struct {
 	IDP    *idp.Provider
 	Store  Store
 	// Suggest returns a suffix for an error message about an unknown name. The suffix suggests the
-	// most similar name in names. It is "" if none is similar.
+	// most similar of names. The suffix is "" if none of them is similar.
 	Suggest func(name string, names []string) string
 	// ReadFile reads the file of a logo. Its path may be relative to the file of the projects.
 	ReadFile func(path string) ([]byte, error)
@@ -62,8 +62,8 @@ const (
 	Delete Action = "delete"
 )
 
-// A Change is a member that differs from the file. Old or New is empty if the member has no value
-// on that side.
+// A Change is a member whose value, Old, differs from its value in the file, New. An empty Old or New
+// means that the member has no value.
 type Change struct {
 	Member string `json:"member"`
 	Old    string `json:"old,omitempty"`
@@ -95,7 +95,8 @@ type Done struct {
 
 // Apply performs the steps in order and calls tell after each of them. It stops at the first error.
 // Completed steps are not undone, so the next plan contains only the remaining steps. If a step fails
-// after it has created a secret, Apply still calls tell for it, because the secret cannot be read later.
+// after it has created a secret, Apply still calls tell for the step, because the secret cannot be read
+// later.
 func (d *Declarer) Apply(ctx context.Context, steps []Step, tell func(Done) error) error {
 	for _, s := range steps {
 		m, err := s.do(ctx)

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/brand"
 )
 
-// readLogos replaces the paths of logos in a project and its clients with the names of the logos. A
-// name depends only on the picture, so an unchanged logo is not a difference.
+// readLogos replaces the paths of logos in a project and its clients with the names of the logos. A name
+// depends only on the picture, so the name of an unchanged logo equals the stored name.
 func (d *Declarer) readLogos(ctx context.Context, p project) error {
 	errs := []error{d.readEntryLogos(ctx, p.entry)}
 	for _, e := range p.things["clients"] {
@@ -48,7 +48,7 @@ func (d *Declarer) readEntryLogos(ctx context.Context, e entry) error {
 	return nil
 }
 
-// changedLogos returns the logos to set, given the old and new names.
+// changedLogos returns the logos whose name in now differs from their name in old.
 func (d *Declarer) changedLogos(old, now map[brand.Theme]string) brand.Logos {
 	logos := make(brand.Logos)
 	for theme, name := range now {

@@ -47,7 +47,10 @@ func (e certificates) sourceChecks() []check {
 	}
 }
 
-// localAuthority checks the local authority's two files and the expiry of its certificate. If the
+// warnBefore is how long before the expiry of the local authority the check warns.
+const warnBefore = 60 * 24 * time.Hour
+
+// localAuthority checks the two files of the local authority, and when its certificate expires. If the
 // files do not exist, it skips the check, because the next start creates them.
 func (e certificates) localAuthority(context.Context) []Finding {
 	dir := e.Config.Data
@@ -72,7 +75,7 @@ func (e certificates) localAuthority(context.Context) []Finding {
 	}
 
 	end := a.Certificate().NotAfter
-	if time.Until(end) < 60*24*time.Hour {
+	if time.Until(end) < warnBefore {
 		remedy := textf("delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile)
 		return []Finding{warnedf("expires on %s", end.Format(time.DateOnly)).withRemedy(remedy)}
 	}
@@ -109,7 +112,7 @@ func (e certificates) trust(ctx context.Context) []Finding {
 }
 
 // certificateFiles reads the certificate files in the same way as a server does at startup. It also
-// checks that this machine trusts their chain.
+// checks that this machine trusts the chain of the certificate.
 func (e certificates) certificateFiles(context.Context) []Finding {
 	c := e.Config
 	f, err := certs.OpenFiles(certs.FilesConfig{
@@ -127,7 +130,7 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 		return []Finding{brokenf("%s", err).withRemedy("check the files")}
 	}
 
-	all := []Finding{ending(pair.Leaf, string(c.TLS.Cert))}
+	all := []Finding{expiry(pair.Leaf, string(c.TLS.Cert))}
 	// Verify only with the intermediates in the file, as clients do.
 	chain := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {
@@ -144,9 +147,9 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 	return all
 }
 
-// ending reports when a certificate expires. It warns in the last fifth of the certificate's
+// expiry reports when a certificate expires. It warns in the last fifth of the certificate's
 // lifetime, because the certificate should have been renewed earlier.
-func ending(leaf *x509.Certificate, what string) Finding {
+func expiry(leaf *x509.Certificate, what string) Finding {
 	left := time.Until(leaf.NotAfter)
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
 	end := stamp(leaf.NotAfter)
@@ -195,7 +198,7 @@ func (e certificates) obtained(ctx context.Context, s *store.Store) (all []Findi
 		case err != nil:
 			all = append(all, brokenf("%s: %s", host, plainly(err)).withRemedy("see the findings about the keys"))
 		default:
-			all = append(all, ending(leaf, host))
+			all = append(all, expiry(leaf, host))
 		}
 	}
 	return all
@@ -227,5 +230,5 @@ func (e certificates) servedCertificate(ctx context.Context) []Finding {
 	if err := leaf.VerifyHostname(name); err != nil {
 		return []Finding{brokenf("%s: %s", u.Host, err).withRemedy("use a certificate that includes this name")}
 	}
-	return []Finding{ending(leaf, name)}
+	return []Finding{expiry(leaf, name)}
 }

@@ -78,8 +78,8 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	return []Finding{finef("%s, owner %s, mode %s", absolute(dir), datadir.Owner(info), octal(mode))}
 }
 
-// noDirectory returns the finding for a missing data directory. It depends on whether a starting
-// server could create the directory.
+// noDirectory returns the finding for a missing data directory. The finding depends on whether a server
+// could create the directory at its start.
 func (e *Examination) noDirectory(dir string) Finding {
 	const writable = 0o3 // W_OK and X_OK
 	parent := filepath.Dir(absolute(dir))
@@ -134,6 +134,9 @@ func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	return missing
 }
 
+// slowWrite is how long writing a file may take before the check warns.
+const slowWrite = 250 * time.Millisecond
+
 // writing creates and removes a file in the same way as the server, and measures how long that
 // takes.
 func (f folder) writing(context.Context) []Finding {
@@ -156,7 +159,7 @@ func (f folder) writing(context.Context) []Finding {
 		return []Finding{brokenf("%s is not writable", absolute(f.path)).withRemedy(f.asServer(f.path))}
 	case err != nil:
 		return []Finding{brokenf("%s", cause(err)).withRemedy("check `dmesg`: the disk may be failing")}
-	case took > 250*time.Millisecond:
+	case took > slowWrite:
 		return []Finding{warnedf("writing a file to disk takes %s, which is slow", took).
 			withRemedy("use a faster disk: every change waits for this")}
 	}

@@ -21,7 +21,7 @@ func usedBy(address config.HostPort) Text {
 	}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		for _, inode := range listeningOn(table, port) {
-			if pid := owning(inode); pid != "" {
+			if pid := processWith(inode); pid != "" {
 				name, _ := os.ReadFile("/proc/" + pid + "/comm") // the process may have ended
 				return textf("%s is used by process %s", address, strings.TrimSpace(pid+" "+string(name)))
 			}
@@ -30,8 +30,8 @@ func usedBy(address config.HostPort) Text {
 	return textf("%s is used by a program of another account (`ss -ltnp` as root shows which)", address)
 }
 
-// listeningOn returns the inodes of the sockets that listen on a port (proc(5),
-// /proc/net/tcp).
+// listeningOn returns the inodes of the sockets in a table that listen on a port. The format of the
+// tables is described in proc(5), under /proc/net/tcp.
 func listeningOn(table string, port int) (inodes []string) {
 	f, err := os.Open(table)
 	if err != nil {
@@ -54,8 +54,9 @@ func listeningOn(table string, port int) (inodes []string) {
 	return inodes
 }
 
-// owning returns the ID of a process that holds the socket with this inode, or "" if it finds none.
-func owning(inode string) string {
+// processWith returns the ID of a process that has the socket with this inode open, or "" if it finds
+// none.
+func processWith(inode string) string {
 	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {
 		return ""

@@ -31,7 +31,7 @@ type backends struct {
 	bucket   *blob.Bucket // nil unless media is in an object store
 
 	proofsUsed *spent.Log // DPoP proofs used at resources; nil unless this is a server and the only node
-	used       *spent.Log // other uses; nil in the same cases
+	used       *spent.Log // other one-time values that were used; nil if proofsUsed is nil
 
 	sessionRows *sessionsql.Store // store of the sessions, or their fallback if they are in Redis
 	redis       *redis.Store      // nil if sessions are not in Redis
@@ -50,7 +50,8 @@ func (b *backends) traceRows(c config.Config) func(database.DB) database.DB {
 	return func(db database.DB) database.DB { return b.tracer.Database(db, system) }
 }
 
-// systemOf returns the name of a database system in traces. shared reports whether it is a server.
+// systemOf returns the name of a database system in traces. shared is whether several nodes can use the
+// database.
 func systemOf(shared bool) string {
 	if shared {
 		return "postgresql"
@@ -125,7 +126,7 @@ func (b *backends) openSessionRows(ctx context.Context, c config.Config, url str
 	return nil
 }
 
-// openUsed opens the logs of uses, if this is the only node. The data directory must be locked.
+// openUsed opens the logs of used values, if this is the only node. The data directory must be locked.
 func (b *backends) openUsed(ctx context.Context, c config.Config) (err error) {
 	if c.Database.Shared() || c.Sessions.Shared() {
 		return nil
@@ -150,8 +151,8 @@ func (b *backends) openUsed(ctx context.Context, c config.Config) (err error) {
 	return nil
 }
 
-// checkSessions returns an error if sessions cannot be stored. While the fallback stores them, it
-// returns a note.
+// checkSessions returns an error if sessions cannot be stored. It returns a note while the fallback is
+// used because Redis is unavailable.
 func (b *backends) checkSessions(ctx context.Context) (note string, err error) {
 	if b.failover != nil {
 		state := b.failover.State()

@@ -25,10 +25,11 @@ type certificates interface {
 	Ends() time.Time // the earliest expiry of a certificate; zero if one is missing
 }
 
-// Files and ACME renew certificates while the server runs. ACME also answers challenges over
-// HTTP.
+// Some sources of certificates do more while the server runs.
 type (
-	runner     interface{ Run(ctx context.Context) }
+	// A runner takes over renewed files (Files), or renews certificates itself (ACME).
+	runner interface{ Run(ctx context.Context) }
+	// A challenged source answers the challenges of an authority over HTTP (ACME).
 	challenged interface {
 		Handler(next http.Handler) http.Handler
 	}
@@ -86,8 +87,8 @@ func readClientCAs(file string) (*x509.CertPool, error) {
 }
 
 // strictTransport makes browsers use only HTTPS for the hosts of public https URLs (RFC 6797). The
-// header applies to all ports of a host. strictTransport does not send it for localhost, because
-// other programs serve plain HTTP there, or for IP addresses, for which browsers ignore it.
+// header applies to all ports of a host. It is not sent for localhost, because other programs serve plain
+// HTTP there, and not for IP addresses, because browsers ignore it for them.
 func strictTransport(c config.Config, next http.Handler) http.Handler {
 	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool {
 		return config.LocalHost(h) || net.ParseIP(h) != nil

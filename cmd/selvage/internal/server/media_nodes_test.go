@@ -45,11 +45,11 @@ func TestMediaNodes(t *testing.T) {
 		t.Errorf("the addresses are %v, want %v", got, want)
 	}
 	if n := len(m.known); n != 3 {
-		t.Errorf("%d nodes are known, want 3 without those that must be forgotten", n)
+		t.Errorf("%d nodes are known, want 3, because d was forgotten and f was refused", n)
 	}
 }
 
-// TestNamedMedia shows that a node sends its addresses in the form that other nodes can read.
+// TestNamedMedia shows that a node can read addresses in the JSON form in which nodes send their own.
 func TestNamedMedia(t *testing.T) {
 	own := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8444")}
 	text, err := json.Marshal(own)

@@ -248,7 +248,7 @@ func (s *server) run(ctx context.Context) error {
 	handler = s.app.tracer.Handler(handler)
 	handler = web.Outer(handler, s.log, s.metrics.request)
 	handler = s.app.proxies.Handler(handler)
-	s.start(s.letGo(handler))
+	s.start(s.closeWhenStopping(handler))
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}

@@ -21,8 +21,8 @@ func (s *server) notifySignals() {
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 }
 
-// wait serves until a signal to stop arrives, ctx is done or a listener fails, and then stops the
-// server. On SIGHUP, it reloads the configuration.
+// wait waits until a signal to stop arrives, ctx is done or a listener fails, and then stops the server.
+// On SIGHUP, it reloads the configuration.
 func (s *server) wait(ctx context.Context) error {
 	for {
 		select {
@@ -44,9 +44,8 @@ func (s *server) wait(ctx context.Context) error {
 }
 
 // stop keeps accepting requests for delay, while /readyz fails. Then it lets running requests
-// finish, and waits for at most drain until calls have ended by themselves. It cuts off what
-// remains after delay, drain and the grace period together, or immediately if a second signal
-// arrives.
+// finish, and waits for at most drain until calls have ended by themselves. What has not ended when
+// delay, drain and the grace period are over is cut off. A second signal cuts off everything immediately.
 func (s *server) stop(delay, drain time.Duration) error {
 	s.stopping.Store(true) // /readyz fails first
 	s.log.Info("stopping", "grace", s.app.Config.Grace.String(), "drain", drain.String(), "delay", delay.String())
@@ -71,9 +70,9 @@ func (s *server) stop(delay, drain time.Duration) error {
 	}
 }
 
-// letGo closes the connection of each request after its response while the server stops. Otherwise
-// a proxy could send a request at the moment when the server closes an idle connection.
-func (s *server) letGo(next http.Handler) http.Handler {
+// closeWhenStopping closes connections while the server stops, each after a response. Otherwise a proxy
+// could send a request at the moment when the server closes an idle connection.
+func (s *server) closeWhenStopping(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.stopping.Load() && r.Header.Get("Upgrade") == "" {
 			w.Header().Set("Connection", "close")
@@ -83,9 +82,8 @@ func (s *server) letGo(next http.Handler) http.Handler {
 }
 
 // shutdown stops the public listeners immediately and waits for their requests until ctx is done.
-// It aborts requests that take longer, and does not report that as an error. It asks WebSocket
-// clients to reconnect to another node, and finishes deliveries that have begun. The ops listener
-// stops last.
+// Requests that take longer are aborted, which is not an error. WebSocket clients are asked to reconnect
+// to another node, and deliveries that have begun are finished. The ops listener stops last.
 func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	if s.app.pages != nil {
 		s.app.pages.Shutdown()
@@ -151,7 +149,7 @@ func (s *server) finishRecordings(ctx context.Context) {
 const settleTime = 5 * time.Second
 
 // settle writes the accesses to recordings, and waits for the background writes that record the use of
-// keys and secrets. They run at the same time, so that none has to wait for another.
+// keys and secrets. All of this runs at the same time, so that no write has to wait for another.
 func (a *App) settle() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// An idle process returns memory to the system. Every trimEvery seconds, look checks whether the
-// process is idle: whether it has used at most a hundredth of a core since the last check.
+// An idle process returns memory to the system.
 const (
-	trimEvery = 2
-	idleTime  = trimEvery * time.Second / 100
+	trimEvery = 2                             // seconds between two calls of look
+	idleTime  = trimEvery * time.Second / 100 // maximum CPU time of an idle process between two calls
 
 	minGarbage = 6 << 20  // minimum allocated bytes for a garbage collection
 	maxMapped  = 10 << 20 // bytes of mapped files that background work needs
@@ -38,9 +37,9 @@ func (t *trimmer) start() {
 	t.used = cpuTime()
 }
 
-// look frees memory if the process is idle. A garbage collection reads most of the binary's tables,
-// and so maps them into memory again. The same happens when stacks grow. Therefore look also unmaps the
-// binary between collections.
+// look frees memory if the process is idle. It also unmaps the binary, because a garbage collection reads
+// most of the binary's tables and so maps them into memory again. Growing stacks do the same between
+// collections.
 func (t *trimmer) look() {
 	before := t.used
 	t.used = cpuTime()

@@ -18,8 +18,8 @@ type span struct {
 // started is the name of a metric whose value changes when a node restarts.
 const started = "process_start_time_seconds"
 
-// between returns the span between two readings. If the node has restarted, its counters began at
-// zero again, so the span has no earlier values.
+// between returns the span between two readings of a node. If the node has restarted in between, its
+// counters began at zero again, so before is empty.
 func between(before, now reading) span {
 	s := span{before: before.samples, now: now.samples}
 	if before.err != nil || before.at.IsZero() {
@@ -102,8 +102,8 @@ func (s span) values() Values {
 	return v
 }
 
-// summarize computes all rows for several nodes. If the earlier values of a node could not be read, the
-// node counts only toward the gauges, because it is unknown when its counters grew.
+// summarize computes all rows for several nodes. If the earlier values of a node could not be read, only
+// its gauges count, because it is unknown when its counters grew.
 func summarize(spans []span) Values {
 	all := span{before: make(samples), now: make(samples)}
 	for _, s := range spans {

@@ -32,13 +32,14 @@ type Outcome struct {
 	Name   string `json:"name,omitempty"`
 	Status Status `json:"status"`
 	Error  string `json:"error,omitempty"`
-	Note   string `json:"note,omitempty"` // what remains to be done by people
+	Note   string `json:"note,omitempty"` // what a person still has to do
 
 	Err error `json:"-"`
 }
 
 // An Importer creates what records describe. It leaves existing things unchanged, so an import can
-// be repeated. Only an existing phone number without a resource is assigned to the record's resource.
+// be repeated. The only exception: an existing phone number without a resource is assigned to the
+// resource in the record.
 type Importer struct {
 	Fabric     *fabric.Fabric
 	IDP        *idp.Provider
@@ -91,8 +92,8 @@ func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 	return o, nil
 }
 
-// occupy claims a name, and reports whether an earlier record of a dry run has claimed it. Without
-// a dry run, it does nothing and returns false.
+// occupy claims a name in a dry run, and reports whether an earlier record has already claimed it. In a
+// real import, it does nothing and returns false.
 func (im *Importer) occupy(parts ...string) bool {
 	if !im.Dry {
 		return false
@@ -125,7 +126,7 @@ func found(err error) (bool, error) {
 	return err == nil, err
 }
 
-// exists reports whether something with this ID exists, or would after the earlier records of a dry
+// exists reports whether something with this ID exists, or would exist after the earlier records of a dry
 // run. searchErr is the error of the search for the ID.
 func (im *Importer) exists(kind, id string, searchErr error) (bool, error) {
 	taken := im.occupy(kind, id)
@@ -133,8 +134,8 @@ func (im *Importer) exists(kind, id string, searchErr error) (bool, error) {
 	return exists || taken, err
 }
 
-// create imports a record by calling add, unless the project already has something with the
-// record's ID. find looks for it, and returns problem.NotFound if there is nothing.
+// create imports a record by calling add, unless the project already has something with the record's ID.
+// find looks for this ID, and returns problem.NotFound if the project does not have it.
 func (im *Importer) create(
 	ctx context.Context, o Outcome, projectID string, find, add func() error,
 ) (Outcome, error) {

@@ -51,7 +51,7 @@ func (im *Importer) subscriber(ctx context.Context, r *Subscriber) (Outcome, err
 }
 
 // hasSubscriber reports whether the project has a subscriber with the id, email address or reference
-// of a record.
+// of a record or, in a dry run, whether an earlier record has one of these.
 func (im *Importer) hasSubscriber(ctx context.Context, r *Subscriber) (bool, error) {
 	if r.ID != "" {
 		_, err := im.Fabric.Subscribers.Find(ctx, r.ProjectID, r.ID)
