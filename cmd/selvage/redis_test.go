@@ -18,7 +18,7 @@ type redisKey struct{}
 
 // cmdRedis controls the script's own Redis, which it creates on first use:
 //
-//	redis own      makes commands that start from now on keep their sessions in it
+//	redis own      makes later commands of the script keep their sessions in it
 //	redis kill     kills it
 //	redis start    starts it with its old data
 //	redis empty    starts it without data

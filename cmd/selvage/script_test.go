@@ -233,7 +233,7 @@ func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 // cmdSigterm asks the server that the last ready found to stop.
 func cmdSigterm(ts *testscript.TestScript, _ bool, _ []string) { tell(ts, syscall.SIGTERM) }
 
-// cmdSighup asks that server to reload its configuration.
+// cmdSighup asks the same server to reload its configuration.
 func cmdSighup(ts *testscript.TestScript, _ bool, _ []string) { tell(ts, syscall.SIGHUP) }
 
 // tell sends a signal to the server that the last ready found.
@@ -243,8 +243,8 @@ func tell(ts *testscript.TestScript, sig syscall.Signal) {
 	ts.Check(syscall.Kill(pid, sig))
 }
 
-// cmdLet sets the variable NAME to the text that the first group of REGEXP matches in stdout or
-// else in stderr.
+// cmdLet sets the variable NAME to the text that the first group of REGEXP matches in stdout or, if
+// stdout does not match, in stderr.
 func cmdLet(ts *testscript.TestScript, _ bool, args []string) {
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
@@ -264,9 +264,9 @@ func cmdPKCE(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("CHALLENGE", base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// cmdDrain sends half of a WAV file, asks the server to stop and waits until /readyz fails.
-// Then it sends the other half, which must be stored. With force, it sends a second signal instead,
-// which ends the server.
+// cmdDrain sends half of a WAV file, asks the server to stop and waits until /readyz fails. Then it sends
+// the other half, and the server must store the file. With a fourth argument (force), it sends a second
+// signal instead of the other half, which ends the server.
 func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	basic, target, wav := args[0], args[1], ts.ReadFile(args[2])
 	u, err := url.Parse(target)

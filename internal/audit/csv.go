@@ -26,7 +26,7 @@ var CSVHeader = []string{
 	"hash",
 }
 
-// CSV returns an event as the cells of a row. Spreadsheets will not treat any cell as a formula.
+// CSV returns an event as the cells of a row, none of which spreadsheets treat as a formula.
 func (e Event) CSV() []string {
 	return Neutral([]string{
 		e.ID,

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestBucketRoundTrips shows that reading the first byte of a blob takes one request to the store,
-// and that reading any later range takes one more.
+// TestBucketRoundTrips shows that it takes one request to the store to open a blob and read a byte, at the
+// beginning or further on.
 func TestBucketRoundTrips(t *testing.T) {
 	s, name := servers.S3(t)
 	endpoint, err := url.Parse(s.Endpoint)

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/bus"
 )
 
-// tap returns the messages on a node's channel, as an eavesdropper sees them.
+// tap returns the sealed messages on a node's channel, as an eavesdropper sees them.
 func tap(t *testing.T, by bus.Transport, channel string) <-chan []byte {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -43,8 +43,8 @@ func overhear(t *testing.T, from *bus.Bus, tapped <-chan []byte, to, kind string
 	}
 }
 
-// TestForged shows that an attacker who can read and write on the transports, but does not have the
-// key, cannot invent, change, repeat or redirect a message.
+// TestForged shows that an attacker who can read and send messages on the transports, but does not have
+// the secret, cannot invent, change, repeat or redirect a message.
 func TestForged(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
 		got := make(chan string, 1000)
@@ -78,7 +78,7 @@ func TestForged(t *testing.T) {
 			}
 		}
 
-		stranger.Send(name, "note", "of a stranger")
+		stranger.Send(name, "note", "from a stranger")
 		want := uint64(len(forged)) + 1
 		for end := time.Now().Add(time.Minute); b.Refused() < want && time.Now().Before(end); {
 			meet(t, a, name)
@@ -95,8 +95,7 @@ func TestForged(t *testing.T) {
 	})
 }
 
-// waitFor returns the first tapped message whose length differs from that of the message heard
-// before.
+// waitFor returns the first tapped message whose length differs from that of before.
 func waitFor(t *testing.T, tapped <-chan []byte, before []byte) []byte {
 	t.Helper()
 	for {

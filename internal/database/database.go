@@ -1,7 +1,7 @@
 // Package database opens SQLite and PostgreSQL databases behind one interface. Queries are written
 // once, in the SQL that both share.
 //
-// Outside a [Snapshot], a query's context is checked before the query runs, not during it. The
+// Outside a [Snapshot], a query's context is checked before the query runs, not while it runs. The
 // queries here take microseconds, and watching a context would cost two goroutines per query. A
 // change never stops in the middle because its caller has gone away.
 //
@@ -28,11 +28,10 @@ import (
 // Sync determines which commits survive a power failure.
 type Sync string
 
-// With either value, nothing is lost if the process crashes. After a power cut, a Normal database
-// may lack its last commits.
+// If only the process crashes, no commit is lost with either value.
 const (
-	Full   Sync = "FULL"
-	Normal Sync = "NORMAL"
+	Full   Sync = "FULL"   // all commits survive a power failure
+	Normal Sync = "NORMAL" // the last commits may be lost in a power failure
 )
 
 // Config describes the database to open.
@@ -141,10 +140,10 @@ type Tx interface {
 	// written to the database since.
 	Recall() any
 
-	// Remember keeps v for later changes, and calls last immediately before the commit. If several
-	// changes share a commit, only the last function that was passed to Remember is called. If it
-	// fails, the changes are undone and v is forgotten. If one of them relied on a recalled value,
-	// the changes run once more. So last should verify that a recalled value is still valid.
+	// Remember keeps v for later changes, and calls last immediately before the commit. last should
+	// verify that a recalled value is still valid. If several changes share a commit, only the last
+	// function that was passed to Remember is called. If it fails, the changes are undone and v is
+	// forgotten. The changes then run once more if one of them relied on a recalled value.
 	//
 	// Only SQLite remembers values. On PostgreSQL, last runs immediately.
 	Remember(v any, last func(Tx) error) error
@@ -161,8 +160,8 @@ type Rows interface {
 	Close() error
 }
 
-// Stats holds counts since the database was opened, except Open and InUse, which are current
-// numbers.
+// Stats holds statistics. Open and InUse are current numbers; all others count from when the database was
+// opened.
 type Stats struct {
 	Open, InUse int           // connections now: all, and those in use
 	Waits       int64         // queries that waited for a connection
@@ -172,11 +171,10 @@ type Stats struct {
 	Retries     int64         // changes that ran again
 }
 
-// The tables by which selvage's databases are recognized: the first records the applied migrations,
-// the second holds sessions.
+// A database with one of these tables belongs to selvage.
 const (
-	Versions = "selvage_versions"
-	Sessions = "selvage_sessions"
+	Versions = "selvage_versions" // records the applied migrations
+	Sessions = "selvage_sessions" // holds sessions
 )
 
 // IsOurs reports whether a database belongs to selvage, judging by the names of all its tables.

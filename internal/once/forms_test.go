@@ -12,7 +12,7 @@ import (
 	sessions "github.com/selvage/selvage/internal/session/sql"
 )
 
-// nodes returns the Forms of two nodes that share a session store. They read the time from now.
+// nodes returns the Forms of two nodes that share a session store. now is their clock.
 func nodes(t *testing.T, now func() time.Time) (forms [2]once.Forms) {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,9 +32,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestFormOnTwoNodes shows that a form that one node is handling, or has handled, is not handled by
-// another node. The other node learns whether the first has finished, and with which result. A form
-// that failed may be handled again.
+// TestFormOnTwoNodes shows that a node does not handle a form that another node is handling or has
+// handled, but learns whether the other node has finished, and with which result. A form that failed may
+// be handled again.
 func TestFormOnTwoNodes(t *testing.T) {
 	forms, ctx := nodes(t, time.Now), t.Context()
 	one, other := forms[0], forms[1]
@@ -46,7 +46,7 @@ func TestFormOnTwoNodes(t *testing.T) {
 	wantSent := func(id string, want once.Sent) {
 		t.Helper()
 		if got, err := other.Begin(ctx, id); got != want || !errors.Is(err, problem.Conflict) {
-			t.Errorf("Begin(%s) = %+v, %v, want %+v and a conflict", id, got, err, want)
+			t.Errorf("Begin(%s) = %+v, %v, want %+v and problem.Conflict", id, got, err, want)
 		}
 	}
 
@@ -64,8 +64,8 @@ func TestFormOnTwoNodes(t *testing.T) {
 	}
 }
 
-// TestLostForm shows that a form whose node stops renewing it is lost after a few minutes, and one
-// that is renewed is not.
+// TestLostForm shows that a form is lost a few minutes after its node has stopped renewing it, and not
+// before.
 func TestLostForm(t *testing.T) {
 	now := time.Now()
 	forms, ctx := nodes(t, func() time.Time { return now }), t.Context()
@@ -76,7 +76,7 @@ func TestLostForm(t *testing.T) {
 		t.Helper()
 		got, err := other.Begin(ctx, "upload")
 		if !errors.Is(err, problem.Conflict) {
-			t.Errorf("%s, Begin = %v, want a conflict", when, err)
+			t.Errorf("%s, Begin = %v, want problem.Conflict", when, err)
 		}
 		if got.Lost != want {
 			t.Errorf("%s, the form is lost: %t, want %t", when, got.Lost, want)
@@ -105,7 +105,7 @@ func TestFormSentToTwoNodesAtOnce(t *testing.T) {
 			case err == nil:
 				begun.Add(1)
 			case !errors.Is(err, problem.Conflict):
-				t.Errorf("Begin = %v, want success or a conflict", err)
+				t.Errorf("Begin = %v, want success or problem.Conflict", err)
 			}
 		})
 	}

@@ -1,8 +1,8 @@
 // Package problem defines the type of the errors that clients may see.
 //
 // Functions return an [Error] for each failure that a client may learn about. Each protocol has one
-// function that converts an Error to the protocol's own JSON or page. An error without an [Error] in
-// its chain is internal: it is logged with the request id, and clients see only "internal".
+// function that converts an Error to the protocol's own JSON or page. An error whose tree contains no
+// [Error] is internal: it is logged with the request id, and clients see only "internal".
 package problem
 
 import (
@@ -43,7 +43,7 @@ type Error struct {
 	Message    string        // one sentence for developers; never a secret
 	RetryAfter time.Duration // set for RateLimited and Unavailable; 0 means unknown
 	Cause      string        // the reason for the server's log; clients see it only if Told is set; may be ""
-	Told       bool          // the header WWW-Authenticate may contain the cause
+	Told       bool          // clients see the cause, in the header WWW-Authenticate
 }
 
 // Error returns the message, preceded by the parameter if there is one.
@@ -94,7 +94,7 @@ func NoSuch(thing string) *Error {
 	return &Error{Kind: NotFound, Code: "not_found", Message: thing + " not found"}
 }
 
-// IgnoreNotFound returns nil if err is a NotFound, and err otherwise.
+// IgnoreNotFound returns nil if err is of the kind NotFound, and otherwise err.
 func IgnoreNotFound(err error) error {
 	if errors.Is(err, NotFound) {
 		return nil

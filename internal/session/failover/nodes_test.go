@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestTakenOnce shows that no entry is taken twice, even if many callers take entries while the
-// wire is cut, drops responses, or works again.
+// TestTakenOnce shows that no entry is taken twice, even if many callers take it while the connection to
+// Redis is cut, loses responses, or works again.
 func TestTakenOnce(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
@@ -57,7 +57,7 @@ func takeOften(t *testing.T, w *world, k session.Key) int64 {
 	for range 4 {
 		takers.Go(func() {
 			if err := take(); err != nil && !errors.Is(err, problem.NotFound) {
-				t.Errorf("Take = %v, want success or NotFound", err)
+				t.Errorf("Take = %v, want success or problem.NotFound", err)
 			}
 		})
 	}
@@ -102,8 +102,8 @@ func TestTwoNodes(t *testing.T) {
 	cut.want(t, k, "")
 }
 
-// TestSwappedAfterwards shows that the fallback does not linger longer if an entry from an outage
-// is swapped repeatedly after the outage.
+// TestSwappedAfterwards shows that swapping an entry from an outage repeatedly after the outage does not
+// make the fallback linger longer.
 func TestSwappedAfterwards(t *testing.T) {
 	w := newWorld(t, servers.Redis(t), patient)
 	w.linger(time.Minute)

@@ -73,16 +73,16 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return time.Duration(wait) * time.Microsecond, wrap("limiting", key, err)
 }
 
-// once is a command that the client must not retry. The client for a Cluster still resends it if a
-// server redirects it to the server that has the key, because the first server has not run it.
+// once is a command that the client must not retry. The client for a Cluster still sends the command
+// again if a server answers that another server has the key, because the first server has not run it.
 type once struct{ *redis.Cmd }
 
 // NoRetry reports that the client must not retry the command.
 func (once) NoRetry() bool { return true }
 
 // do sends one command. If ctx is done, do sends nothing. If ctx ends later, do still waits for the
-// response. If it did not, it would have to close the connection, and would not know whether the
-// command was run.
+// response. Otherwise it would have to close the connection, and it would be unknown whether the command
+// was run.
 func (s *Store) do(ctx context.Context, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -114,13 +114,14 @@ func (s *Store) sendScript(ctx context.Context, l *script, key session.Key, args
 	return answer, err
 }
 
-// isNil reports whether err means that a value is missing. It does not use errors.Is, which would
+// isNil reports whether err means that a value is missing. It does not use errors.Is, because that would
 // also match the error of a Sentinel that does not know the master.
 func isNil(err error) bool { return err == redis.Nil }
 
-// prefix returns the prefix of all values of the key's kind.
+// prefix returns the prefix that all stored values of the key's kind have.
 func prefix(key session.Key) string { return key.Kind + ":" }
 
+// mark returns value with the prefix of the key's kind.
 func mark(key session.Key, value []byte) []byte {
 	marked := make([]byte, 0, len(key.Kind)+1+len(value))
 	return append(append(marked, prefix(key)...), value...)
@@ -147,7 +148,7 @@ func conflict() error {
 	return problem.New(problem.Conflict, "conflict", "the entry exists already, or has a different value")
 }
 
-// wrap converts an error to one that the interface defines. It names only the kind of the key,
+// wrap converts an error to one that session.Store defines. The error names only the kind of the key,
 // because ids are digests of secrets.
 func wrap(doing string, key session.Key, err error) error {
 	switch {

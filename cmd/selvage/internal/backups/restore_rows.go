@@ -109,8 +109,7 @@ func tablesOf(ctx context.Context, rows *store.Store) (map[string]database.Table
 	return named, err
 }
 
-// clearTables deletes all rows. The tables contain rows if an earlier restore into the database
-// failed.
+// clearTables deletes all rows that an earlier, failed restore into the database has left.
 func clearTables(
 	ctx context.Context, f *store.Filler, tables map[string]database.Table, archived []backup.Table,
 ) error {
@@ -171,9 +170,8 @@ func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string))
 }
 
 // end updates the schema, verifies the audit trail, and ends all logins and tokens. Then it places
-// the media, and lets servers use the rows. The times of tokens are in whole seconds. end therefore
-// waits for the next second, so that all tokens issued later are newer than the tokens that it has
-// ended.
+// the media, and lets servers use the rows. The times of tokens are in whole seconds, so end waits for the
+// next second; otherwise tokens that are issued later could seem as old as those that it has ended.
 func (r *Restore) end(ctx context.Context, rows store.Config, media string) (err error) {
 	masters, err := keys.FindMasters(ctx, archivedRing{masters: r.masters}, r.master)
 	if err != nil {

@@ -24,8 +24,8 @@ type Store interface {
 	FindCertificate(ctx context.Context, name string) (sealed string, err error)
 	PutCertificate(ctx context.Context, name, sealed string) error
 	DeleteCertificate(ctx context.Context, name string) error
-	// ClaimCertificate reserves name for the caller until the given time or its release. While
-	// another caller holds the claim, it returns problem.Conflict.
+	// ClaimCertificate reserves name for the caller until the given time or until ReleaseCertificate.
+	// It returns problem.Conflict while name is reserved for another caller.
 	ClaimCertificate(ctx context.Context, name string, until time.Time) error
 	ReleaseCertificate(ctx context.Context, name string, until time.Time) error
 }
@@ -48,9 +48,9 @@ type ACMEConfig struct {
 	Now       func() time.Time // nil means time.Now
 }
 
-// ACME obtains certificates by RFC 8555. It proves control of a host by tls-alpn-01 (RFC
-// 8737) on the HTTPS listener or by http-01 on the HTTP listener. Only [ACME.Run] requests
-// new certificates; connections cannot trigger a request.
+// ACME obtains certificates as defined by RFC 8555. It proves control of a host by tls-alpn-01 (RFC 8737)
+// on the HTTPS listener or by http-01 on the HTTP listener. Only [ACME.Run] requests new certificates; a
+// connection cannot trigger a request.
 type ACME struct {
 	c       ACMEConfig
 	manager *autocert.Manager
@@ -61,8 +61,8 @@ type ACME struct {
 	reloaded chan struct{}   // closed and replaced by Reload
 }
 
-// OpenACME prepares to obtain certificates. The caller thereby accepts the directory's terms of
-// service.
+// OpenACME prepares to obtain certificates. By calling it, the caller accepts the terms of service of the
+// directory.
 func OpenACME(c ACMEConfig) (*ACME, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -85,7 +85,7 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 		ready:    make(map[string]bool),
 		reloaded: make(chan struct{}),
 	}
-	// The manager also renews certificates, once it has loaded or obtained them.
+	// The manager also renews the certificates that it has loaded or obtained.
 	a.manager = &autocert.Manager{
 		Prompt:     autocert.AcceptTOS,
 		Cache:      cache{rows: c.Store, seal: c.Sealer, log: c.Log},

@@ -61,8 +61,7 @@ func write(t *testing.T, file string, text []byte, mode os.FileMode) {
 
 const day = 24 * time.Hour
 
-// TestOpenFiles shows which certificates are accepted, and with which errors the others are
-// rejected.
+// TestOpenFiles shows which certificates OpenFiles accepts, and with which errors it rejects others.
 func TestOpenFiles(t *testing.T) {
 	now := time.Now()
 	const host, otherHost = "pbx.example.org", "id.example.org"
@@ -74,8 +73,8 @@ func TestOpenFiles(t *testing.T) {
 	tests := []struct {
 		name       string
 		chain, key []byte
-		mode       os.FileMode // mode of the key's file, 0600 unless set
-		host       string      // host that the certificate must be for; any unless set
+		mode       os.FileMode // mode of the key's file; 0 means 0600
+		host       string      // host for which the certificate must be valid; "" means any
 		want       string      // text in the error, or "" for none
 	}{
 		{name: "valid", chain: chain, key: key, host: host},
@@ -150,8 +149,8 @@ func TestOpenFiles(t *testing.T) {
 	}
 }
 
-// TestExpired shows that an expired certificate is served at the start, and logged. It replaces no
-// other certificate. A valid certificate replaces it.
+// TestExpired shows that if the certificate has expired at the start, it is served and the expiry is
+// logged. A valid certificate replaces it, but an expired certificate replaces no other.
 func TestExpired(t *testing.T) {
 	now := time.Now()
 	past, pastKey := makePair(t, now.Add(-91*day), 90*day, "past.example.org")
@@ -216,8 +215,8 @@ func (n *notes) take() string {
 	return n.text.String()
 }
 
-// TestRun shows that Run picks up a renewed certificate, and keeps the old one if the
-// renewal is incomplete or invalid.
+// TestRun shows that Run picks up a renewed certificate, and keeps the certificate in use if the new files
+// are incomplete or invalid.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -312,7 +311,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s: the log has %d lines, want %d:\n%s", step.name, got, wantLines, logged)
 			}
 			if !strings.Contains(logged, step.log) {
-				t.Errorf("%s: the log has %q, want %q", step.name, logged, step.log)
+				t.Errorf("%s: the log is %q, want it to contain %q", step.name, logged, step.log)
 			}
 		}
 
@@ -321,8 +320,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestRunLater shows that Run picks up a certificate that is not valid yet as soon as it is valid. It
-// logs the error only once.
+// TestRunLater shows that if a new certificate is not valid yet, Run uses it as soon as it is valid, and
+// logs the error only once until then.
 func TestRunLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

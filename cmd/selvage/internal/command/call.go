@@ -53,7 +53,7 @@ func formatTalkTime(r calls.Record) string {
 	return r.Duration(time.Now()).Round(time.Second).String()
 }
 
-// formatQuality returns the measurements of an ended call. It returns "" if no media was measured.
+// formatQuality formats the measurements of an ended call, or returns "" if no media was measured.
 func formatQuality(r calls.Record) string {
 	q := r.Document().Quality
 	if q == nil {

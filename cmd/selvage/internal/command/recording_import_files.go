@@ -40,8 +40,8 @@ func (im *importer) importFiles(ctx context.Context, paths []string) error {
 // errJournaled is the error for a file that an earlier import has stored.
 var errJournaled = errors.New("the journal has this file")
 
-// importNew stores a file and adds it to the journal. If the journal has the file, it returns
-// errJournaled.
+// importNew stores a file and adds it to the journal. If the journal already has the file, importNew
+// returns errJournaled.
 func (im *importer) importNew(ctx context.Context, file string) (importedFile, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -96,7 +96,8 @@ func audioFiles(paths []string) func(yield func(string, error) bool) {
 	}
 }
 
-// importFile stores a file. Its name, and the JSON file next to it, describe the recording.
+// importFile stores a file as a recording, which the name of the file and the JSON file next to it
+// describe.
 func (im *importer) importFile(ctx context.Context, file string) (importedFile, error) {
 	f, err := im.open(file)
 	if err != nil {

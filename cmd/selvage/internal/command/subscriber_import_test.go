@@ -20,10 +20,10 @@ import (
 // TestLongImportLines shows that an import accepts any number of empty lines, and stops at a line that
 // is too long.
 func TestLongImportLines(t *testing.T) {
-	const most = 2 * maxImportLine
+	const count = 2 * maxImportLine
 	accepted := map[string]string{
-		"empty lines":         strings.Repeat("\n", most),
-		"empty lines of CRLF": strings.Repeat("\r\n", most),
+		"empty lines":         strings.Repeat("\n", count),
+		"empty lines of CRLF": strings.Repeat("\r\n", count),
 	}
 	for name, between := range accepted {
 		t.Run(name, func(t *testing.T) {
@@ -32,8 +32,8 @@ func TestLongImportLines(t *testing.T) {
 			if err != nil {
 				t.Fatalf("reading the address: %v", err)
 			}
-			if record[0] != "ann@example.com" || line != most+2 {
-				t.Errorf("read = %q in line %d, want the address in line %d", record, line, most+2)
+			if record[0] != "ann@example.com" || line != count+2 {
+				t.Errorf("read = %q in line %d, want the address in line %d", record, line, count+2)
 			}
 			_, _, err = in.read()
 			if !errors.Is(err, io.EOF) {
@@ -43,9 +43,9 @@ func TestLongImportLines(t *testing.T) {
 	}
 
 	rejected := map[string]string{
-		"a long line":     strings.Repeat("a", most) + "\n",
-		"a missing quote": `"` + strings.Repeat("\n", most),
-		"a missing LF":    strings.Repeat("\r", most),
+		"a long line":     strings.Repeat("a", count) + "\n",
+		"a missing quote": `"` + strings.Repeat("\n", count),
+		"a missing LF":    strings.Repeat("\r", count),
 	}
 	for name, between := range rejected {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +68,8 @@ func importAfter(t *testing.T, between string) *subscriberImport {
 	return in
 }
 
-// TestImportStops shows that a failure of the database stops an import of subscribers. The line is not
-// rejected, because it is not the cause.
+// TestImportStops shows that a failure of the database stops an import of subscribers, without rejecting
+// the line that was being imported.
 func TestImportStops(t *testing.T) {
 	dir := storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
@@ -91,8 +91,8 @@ func TestImportStops(t *testing.T) {
 	}
 }
 
-// TestRecordingImportStops shows that a failure of the database stops an import of recordings. The file
-// is not rejected, because it is not the cause.
+// TestRecordingImportStops shows that a failure of the database stops an import of recordings, without
+// rejecting the file that was being imported.
 func TestRecordingImportStops(t *testing.T) {
 	rows := storetest.Rows(t)
 	var out bytes.Buffer

@@ -142,9 +142,9 @@ func (w topWatch) print(p top.Picture) error {
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // the alternate screen, without a cursor
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
-	toTop       = "\x1b[H"
-	eraseLine   = "\x1b[K"
-	eraseBelow  = "\x1b[J"
+	toTop       = "\x1b[H" // moves the cursor to the first line
+	eraseLine   = "\x1b[K" // erases the rest of the line
+	eraseBelow  = "\x1b[J" // erases everything after the cursor
 )
 
 // live redraws the picture at each interval until the user quits.
@@ -161,7 +161,7 @@ func (w topWatch) live(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("preparing the terminal: %w", err)
 	}
-	defer func() { _ = term.Restore(int(in.Fd()), before) }() // the terminal cannot be restored in another way
+	defer func() { _ = term.Restore(int(in.Fd()), before) }() // nothing else can be done if this fails
 	fmt.Fprint(out, enterScreen)
 	defer fmt.Fprint(out, leaveScreen)
 	go quitOnKey(in, stop)
@@ -199,7 +199,7 @@ func quitOnKey(in *os.File, stop func()) {
 	}
 }
 
-// pause waits for d. It returns false if the context ended.
+// pause waits for d. It returns false if ctx is done first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

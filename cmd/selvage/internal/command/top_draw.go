@@ -25,8 +25,8 @@ const (
 )
 
 // draw returns the lines of a picture: a heading, the servers with problems, and a block for each
-// section. It puts the blocks into two columns if they are taller than the terminal and the
-// terminal is wide enough. A width of 0 means no limit.
+// section. If the blocks are taller than the terminal, and the terminal is wide enough, draw puts them
+// side by side. A width of 0 means no limit.
 func (w topWatch) draw(p top.Picture, width, height int) []string {
 	lines := w.drawHeading(p)
 	blocks := w.drawBlocks(columnsOf(p, width))
@@ -43,7 +43,7 @@ func (w topWatch) draw(p top.Picture, width, height int) []string {
 	return lines
 }
 
-// heightOf returns the number of lines of blocks, with an empty line between two of them.
+// heightOf returns the number of lines of blocks, including an empty line between each two of them.
 func heightOf(blocks [][]string) int {
 	height := len(blocks) - 1
 	for _, block := range blocks {
@@ -122,7 +122,7 @@ func (w topWatch) drawBlocks(columns []topColumn) (blocks [][]string) {
 	return blocks
 }
 
-// has reports whether the column has a value of a row.
+// has reports whether the column has a value for a row.
 func (c topColumn) has(row top.Row) bool {
 	_, ok := c.values[row.Key]
 	return ok

@@ -1,10 +1,9 @@
-// Package docsite serves the documentation as pages. It serves the guides, which are the Markdown
-// files in docs/, and the OpenAPI document of the APIs. The OpenAPI document is also served as a
-// file.
+// Package docsite serves the documentation as pages: the guides, which are the Markdown files in docs/,
+// and the OpenAPI document of the APIs. The OpenAPI document is also served as a file.
 //
-// Package openapi provides the OpenAPI document. docsite adds the operator's own kinds and the
-// addresses of this server. It renders documents on the first request. Pages load nothing from
-// other hosts.
+// Package openapi provides the OpenAPI document. docsite adds the kinds of resources that the operator has
+// defined, and the addresses of this server. The first request renders the document. Pages load nothing
+// from other hosts.
 package docsite
 
 import (

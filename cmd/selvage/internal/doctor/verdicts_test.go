@@ -35,8 +35,8 @@ func TestRingVerdicts(t *testing.T) {
 		ring = append(ring, keys.Record{Use: use, State: keys.Current}, keys.Record{Use: use, State: keys.Next})
 	}
 
-	// sealingSince returns the status of a ring whose sealing key has that age. Its other keys are
-	// new.
+	// sealingSince returns the status of a ring with a sealing key of the given age, and other keys that
+	// are new.
 	sealingSince := func(age time.Duration) keys.Status {
 		since := make(map[keys.Use]time.Time)
 		for _, use := range keys.Uses() {

@@ -17,8 +17,8 @@ import (
 )
 
 // OpenRing opens the key ring with the master key, which is in the configuration or the data
-// directory. If there is none and the ring is new, OpenRing creates one. If the ring exists, OpenRing
-// never creates one, because the ring's own master key must exist somewhere.
+// directory. If there is no master key and no ring, OpenRing creates both. If only the ring exists, OpenRing
+// returns an error, because the master key with which it was created must exist somewhere.
 func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog.Logger) (*keys.Ring, error) {
 	master, made, err := loadMaster(ctx, c, rows)
 	if err != nil {
@@ -94,9 +94,9 @@ func auditBy(rows *store.Store, m keys.Masters) error {
 }
 
 // promoteMaster renames the file of the next master key if that key is now in use. It keeps the
-// previous file under a name with the fingerprint of its key, because older backups need it.
-// Several processes may call it at the same time, because the file of the master key always holds
-// one of the two keys.
+// previous file under a name with the fingerprint of its key, because older backups need that key.
+// Several processes may call promoteMaster at the same time, because the file of the master key always
+// holds one of the two keys.
 func promoteMaster(c config.Config, m keys.Masters) error {
 	next, err := os.ReadFile(c.NextMasterFile())
 	if errors.Is(err, fs.ErrNotExist) || c.MasterKey != "" || c.MasterKeyNext != "" {
@@ -147,8 +147,8 @@ func loadMaster(ctx context.Context, c config.Config, rows keys.Store) (key []by
 		if err != nil {
 			return nil, false, err
 		}
-		// If another process created the ring, it created this file before the ring, so check
-		// again.
+		// Another process may have created the file and then the ring since the first check, so
+		// check again.
 		made = missing()
 		if made && len(ring) > 0 {
 			return nil, false, noMaster(c)

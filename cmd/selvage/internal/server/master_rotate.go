@@ -50,8 +50,8 @@ func secretColumns() []store.SecretColumn {
 	}
 }
 
-// ReplaceMaster makes next the master key. If leaked is set, others may know the keys that were
-// used until now. Running servers that have the new key start to use it without a restart.
+// ReplaceMaster makes next the master key. leaked means that others may know the earlier keys.
+// Running servers that have the new key start to use it without a restart.
 func (a *App) ReplaceMaster(ctx context.Context, next []byte, leaked bool) error {
 	p, err := a.Ring.Replace(ctx, next, leaked)
 	if err != nil {
@@ -79,8 +79,8 @@ type prepared struct{ records []keys.MasterRecord }
 
 func (p prepared) MasterKeys(context.Context) ([]keys.MasterRecord, error) { return p.records, nil }
 
-// Reseal seals all secrets with the newest master key. It returns the number of secrets it changed.
-// It calls progress with the name of each table.
+// Reseal seals all secrets with the newest master key, and returns how many secrets it changed. It calls
+// progress with the name of each table that is done.
 func (a *App) Reseal(ctx context.Context, progress func(table string)) (resealed int, err error) {
 	var errs []error
 	for _, column := range secretColumns() {
@@ -92,8 +92,8 @@ func (a *App) Reseal(ctx context.Context, progress func(table string)) (resealed
 	return resealed, errors.Join(errs...)
 }
 
-// straggling is how long a process may still seal with the previous master key.
-const straggling = time.Minute
+// sealedUntil is how long after a replacement a process may still seal with the previous master key.
+const sealedUntil = time.Minute
 
 // finishResealing seals the remaining secrets with the newest master key. It does nothing while a
 // process may still use the previous master key, or if all secrets have been resealed.
@@ -107,7 +107,7 @@ func (a *App) finishResealing(ctx context.Context, log *slog.Logger) error {
 	}
 
 	newest, previous := records[len(records)-1], records[len(records)-2]
-	safe := previous.Replaced.Add(straggling)
+	safe := previous.Replaced.Add(sealedUntil)
 	if newest.Resealed.After(safe) || time.Now().Before(safe) {
 		return nil
 	}

@@ -12,20 +12,19 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// A request to /readyz waits for answers for at most answerIn. An answer is valid for askEvery.
-// Each dependency is therefore asked at most once a second, however many requests arrive. If an
-// answer takes longer, the last error counts until lostAfter. A dependency without an error counts
-// as busy, but ready. Otherwise, high load could make all nodes unready at the same time.
+// A request to /readyz waits only briefly for answers. If an answer takes longer, the last error counts
+// until lostAfter, and a dependency without an error counts as busy, but ready. Otherwise, high load could
+// make all nodes unready at the same time.
 const (
-	answerIn  = 500 * time.Millisecond
-	askEvery  = time.Second
-	lostAfter = 10 * time.Second
+	answerIn  = 500 * time.Millisecond // how long a request waits
+	askEvery  = time.Second            // how long answers are valid, however many requests arrive
+	lostAfter = 10 * time.Second       // when a dependency that does not answer counts as lost
 )
 
 // A dependency is something that a server needs in order to serve.
 type dependency struct {
 	name string
-	// ask returns an error if the dependency is not ready. note is shown in either case.
+	// ask returns an error if the dependency is not ready. A note is shown if there is no error.
 	ask func(ctx context.Context) (note string, err error)
 
 	asked chan answer // receives the answer of a pending ask; nil if none is pending
@@ -87,8 +86,8 @@ func (n *dependencies) askAll() {
 	}
 }
 
-// begin asks the dependency. It does nothing if an answer is pending, so a dependency that hangs is
-// asked only once.
+// begin asks the dependency. It does nothing while an earlier answer is pending, so a dependency that
+// hangs is asked only once.
 func (d *dependency) begin() {
 	if d.asked != nil {
 		return
@@ -176,7 +175,7 @@ func asking(ask func(context.Context) error) func(context.Context) (string, erro
 	return func(ctx context.Context) (string, error) { return "", ask(ctx) }
 }
 
-// checking adapts a function that needs no time to the field ask of a dependency.
+// checking adapts a function that returns immediately, without a note, to the field ask of a dependency.
 func checking(check func() error) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return "", check() }
 }

@@ -17,7 +17,7 @@ type Foreign struct {
 	Unmapped []Unmapped
 }
 
-// An Unmapped is a member of users or clients, or a part of the file, that was not imported.
+// An Unmapped is a part of the file, such as a member of its users or clients, that is not imported.
 type Unmapped struct {
 	What    string `json:"unmapped"` // name of the member, such as "users.groups"
 	Count   int    `json:"count"`
@@ -49,8 +49,8 @@ func (u unmapped) list() (all []Unmapped) {
 // remaining members can be reported.
 type object map[string]json.RawMessage
 
-// take decodes a member into v and removes it. If the member is missing, v stays unchanged. A
-// member of a different type stays in the object, so that rest reports it.
+// take decodes a member into v and removes the member. If it is missing, v stays unchanged. A member of a
+// different type stays in the object, so that rest reports it.
 func (o object) take(name string, v any) {
 	raw, ok := o[name]
 	if !ok || string(raw) == "null" {
