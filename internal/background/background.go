@@ -1,5 +1,5 @@
-// Package background runs jobs that no request waits for, such as recording that a key
-// was used. Jobs run in order, one at a time, however many requests queue them.
+// Package background runs jobs that no request waits for, such as recording that a key was used. However
+// many requests queue jobs, only one job runs at a time, in the order of queueing.
 package background
 
 import (
@@ -47,8 +47,8 @@ func (q *Queue) work() {
 	}
 }
 
-// next forgets the key done, whose job has ended, and returns the job to run next. If the queue is
-// empty, it becomes idle, and ok is false.
+// next returns the job to run next. done is the key of the job that has just ended, which may now be
+// queued again. If no job is left, the queue becomes idle, and ok is false.
 func (q *Queue) next(done string) (j job, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -64,7 +64,7 @@ func TestSealBroadcast(t *testing.T) {
 			t.Errorf("%s opens %q from %q, want 1 from a", name, text, from)
 		}
 		if _, _, err := receiver.open(message, now); !errors.Is(err, errAgain) {
-			t.Errorf("%s opens it again: %v, want errAgain", name, err)
+			t.Errorf("%s opens the same message again: %v, want errAgain", name, err)
 		}
 	}
 
@@ -101,8 +101,7 @@ func TestSealBroadcast(t *testing.T) {
 	}
 }
 
-// TestSenders shows that a node does not remember other nodes forever, and still opens no message
-// twice.
+// TestSenders shows that a node forgets other nodes after some time, and still opens no message twice.
 func TestSenders(t *testing.T) {
 	now, b := time.Now(), newSealer(only([32]byte{1}), "b")
 	first := newSealer(only([32]byte{1}), "node0").seal("b", nil, now)
@@ -155,14 +154,14 @@ func TestSecretReplaced(t *testing.T) {
 	first = []secret{next, old}
 	wantOpened("the sender knows the new secret, the receiver does not")
 	second = []secret{next, old}
-	wantOpened("both know it")
+	wantOpened("both know the new secret")
 	now = now.Add(settleFor)
 	wantOpened("later")
 	if a.using != next {
 		t.Error("the sender still uses the old secret")
 	}
 	second = []secret{next}
-	wantOpened("the receiver no longer trusts the old one")
+	wantOpened("the receiver no longer trusts the old secret")
 
 	forged := newSealer(only(old), "a").seal("b", []byte("x"), now)
 	if _, _, err := b.open(forged, now); err == nil {

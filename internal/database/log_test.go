@@ -9,8 +9,8 @@ import (
 )
 
 // abandoned returns a copy of a database's files in the state that a killed process leaves after
-// some changes. If moved is set, as much of the log as an open reader permits has been moved into
-// the file.
+// some changes. If moved is true, a part of the log has been moved into the file: as much as an open
+// reader permits.
 func abandoned(t *testing.T, moved bool) string {
 	t.Helper()
 	file, copied := filepath.Join(t.TempDir(), "a.db"), filepath.Join(t.TempDir(), "a.db")
@@ -51,7 +51,7 @@ func abandoned(t *testing.T, moved bool) string {
 	return copied
 }
 
-// TestLog shows that acknowledged changes that are missing from the log are reported.
+// TestLog shows that opening a database fails if acknowledged changes are missing from the log.
 func TestLog(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -107,7 +107,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestWholeLog shows that no change is lost if the log is whole.
+// TestWholeLog shows that if the log is undamaged, the database is opened and has all changes.
 func TestWholeLog(t *testing.T) {
 	withoutIndex := abandoned(t, false)
 	if err := os.Remove(withoutIndex + "-shm"); err != nil {

@@ -23,12 +23,12 @@ func TestPoolWaits(t *testing.T) {
 		err   error
 	}{
 		{name: "soon", takes: time.Millisecond},
-		{name: "at the last moment", takes: statementFor - time.Millisecond},
+		{name: "at the last moment", takes: defaultPatience - time.Millisecond},
 		{name: "refused", takes: 2 * time.Second, err: gone},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPool(1, statementFor, func(context.Context) (*conn, error) {
+				p := newPool(1, defaultPatience, func(context.Context) (*conn, error) {
 					time.Sleep(tt.takes)
 					return &conn{}, tt.err
 				})
@@ -46,8 +46,8 @@ func TestPoolWaits(t *testing.T) {
 				if _, err := p.get(t.Context()); !errors.Is(err, problem.Unavailable) {
 					t.Errorf("another get = %v, want problem.Unavailable", err)
 				}
-				if took := time.Since(began); took > statementFor {
-					t.Errorf("another get took %v, want at most %v", took, statementFor)
+				if took := time.Since(began); took > defaultPatience {
+					t.Errorf("another get took %v, want at most %v", took, defaultPatience)
 				}
 				time.Sleep(time.Minute)
 			})
@@ -60,7 +60,7 @@ func TestPoolWaits(t *testing.T) {
 func TestPoolOpening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var opening, most atomic.Int64
-		p := newPool(5, statementFor, func(context.Context) (*conn, error) {
+		p := newPool(5, defaultPatience, func(context.Context) (*conn, error) {
 			now := opening.Add(1)
 			defer opening.Add(-1)
 			for old := most.Load(); old < now; old = most.Load() {

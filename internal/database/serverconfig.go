@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// statementFor is the default of [Config.Patience].
-const statementFor = 5 * time.Second
+// defaultPatience is the default of [Config.Patience].
+const defaultPatience = 5 * time.Second
 
 // IsServer reports whether raw is the URL of a PostgreSQL database.
 func IsServer(raw string) bool {
@@ -59,9 +59,9 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// isCutPassword reports whether a part of the password was probably parsed as another part of the
-// URL, because the password contains an unencoded special character. An error about that part would
-// reveal the password. Only the parameters user and password may contain an unencoded @.
+// isCutPassword reports whether a special character in the password was probably not encoded, so that a
+// part of the password was parsed as another part of the URL. An error about that part would reveal the
+// password. Only the parameters user and password may contain an unencoded @.
 func isCutPassword(u *url.URL) bool {
 	if strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.Fragment, "@") {
 		return true
@@ -75,7 +75,7 @@ func isCutPassword(u *url.URL) bool {
 	return false
 }
 
-func (c Config) patience() time.Duration { return cmp.Or(c.Patience, statementFor) }
+func (c Config) patience() time.Duration { return cmp.Or(c.Patience, defaultPatience) }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 

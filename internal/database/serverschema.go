@@ -39,8 +39,9 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error 
 	return err
 }
 
-// oneConnection returns a pool with a single connection. A lost connection is not replaced, because
-// its lock is lost, too. Statements have no timeout, since a migration may take a long time.
+// oneConnection returns a pool with a single connection. If the connection is lost, it is not replaced,
+// because the lock that it held is lost, too. Statements have no timeout, since a migration may take a
+// long time.
 func oneConnection(config *pgx.ConnConfig) *sql.DB {
 	config = withoutTimeLimits(config)
 	config.RuntimeParams["lock_timeout"] = millis(patience)
@@ -95,8 +96,8 @@ func lockSchema(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// inspect returns an error if selvage must not use the database, or cannot. If report is not nil,
-// inspect also fills it in.
+// inspect returns an error if selvage cannot or must not use the database. If report is not nil, inspect
+// also fills it in.
 func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, report *Report) error {
 	var schema sql.NullString
 	var encoding string
@@ -129,7 +130,7 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 	}
 
 	if report == nil {
-		return nil // the rest is only reported, and takes longer in large databases
+		return nil // the rest is needed only for a report, and takes longer in large databases
 	}
 	if err := r.readServer(ctx, db); err != nil {
 		return fmt.Errorf("inspecting the database: %w", err)

@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// The signature headers that the vendors' validators read.
+// These headers contain signatures. The validators in the vendors' libraries read them.
 const (
 	SHA1Header   = "X-Signalwire-Signature"
 	SHA256Header = "X-Signalwire-SHA256-Signature"
@@ -48,8 +48,8 @@ func Signature(key, url string, body []byte) http.Header {
 }
 
 // FormSignature returns the headers that prove that a holder of the key sent a form. Each header is
-// an HMAC, in base64, over the URL and the fields, sorted by name. For a GET, the URL contains the
-// fields, so fields is empty.
+// an HMAC, in base64, over the URL, followed by the fields, which are sorted by name. For a GET, the URL
+// contains the fields, so the parameter fields is empty.
 func FormSignature(key, address string, fields url.Values) http.Header {
 	text := address
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -49,8 +49,8 @@ func TestTakeAll(t *testing.T) {
 	wantLimited(t, "Take over the limit", l.Take(ctx, LoginPerNetwork, "network"))
 }
 
-// TestRangeOfNetworks shows that the networks in a range share the range's limit, and that an event
-// that is refused for the range is not counted for its network.
+// TestRangeOfNetworks shows that the networks in a range share the limit of the range, and that an event
+// that this limit refuses does not count for its network, either.
 func TestRangeOfNetworks(t *testing.T) {
 	ctx := t.Context()
 	nth := func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) }

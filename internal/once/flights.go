@@ -13,11 +13,11 @@ const (
 	// short, because the response may show a secret that is stored nowhere else.
 	keptFor = 3 * time.Second
 
-	// maxKept limits the memory for the responses of a Guard. Beyond it, the oldest ones are dropped.
-	// maxKept is enough for several thousand redirects.
+	// maxKept limits the memory in bytes for the responses of a Guard. If they need more, the oldest
+	// responses are dropped. maxKept is enough for several thousand redirects.
 	maxKept = 16 << 20
 
-	// flightSize is more than the memory for a response without its body.
+	// flightSize is more than the number of bytes that a response needs in memory without its body.
 	flightSize = 2 << 10
 )
 
@@ -29,8 +29,8 @@ type flights struct {
 	size int       // bytes of these responses
 }
 
-// A flight is a form that is being handled, or has just been handled. Requests that send it again
-// wait for its response.
+// A flight is a form that is being handled, or has just been handled. Requests that send the same form
+// again wait for its response.
 type flight struct {
 	id       string
 	done     chan struct{}
@@ -163,8 +163,8 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 // succeeded reports whether the handler has responded without an error.
 func (r *recorder) succeeded() bool { return r.status != 0 && r.status < http.StatusBadRequest }
 
-// replay sends the response again. Headers that w already has belong to the response to the new request.
-// The browser needs the cookies of both responses.
+// replay sends the response again, to another request. It does not replace headers that w already has,
+// because they belong to this request. Of cookies, the browser needs both.
 func (r *recorder) replay(w http.ResponseWriter) {
 	for name, values := range r.header {
 		switch {

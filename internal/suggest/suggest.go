@@ -9,7 +9,7 @@ import (
 // Meant returns `; did you mean "x"?` with the known name that is closest to name, or "" if none is
 // close.
 func Meant(name string, names []string) string {
-	// Ignore leading hyphens. All flags have them, so they do not show how close two names are.
+	// Ignore the leading hyphens, because all flags have them.
 	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) }
 	closest, limit := "", 2+len(bare(name))/3
 	for _, known := range names {
@@ -23,14 +23,14 @@ func Meant(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", closest)
 }
 
-// MeantOr returns the suggestion from Meant, followed by the text in the parameter anyway. Without
-// a suggestion, it returns only this text.
-func MeantOr(name string, names []string, anyway string) string {
+// MeantOr returns the suggestion from Meant, followed by advice. If Meant has no suggestion, MeantOr
+// returns only the advice.
+func MeantOr(name string, names []string, advice string) string {
 	suggestion := Meant(name, names)
 	if suggestion == "" {
-		return "; " + anyway
+		return "; " + advice
 	}
-	return suggestion + " " + strings.ToUpper(anyway[:1]) + anyway[1:]
+	return suggestion + " " + strings.ToUpper(advice[:1]) + advice[1:]
 }
 
 // distance returns the smallest number of steps that turn a into b. A step inserts, deletes or

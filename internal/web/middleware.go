@@ -27,10 +27,10 @@ func RequestID(ctx context.Context) string {
 type Observer func(route string, status int, took time.Duration)
 
 // Outer is the outermost middleware of a listener. It assigns request ids, recovers from panics,
-// and refuses the methods TRACE and CONNECT. It logs each request, normally at debug level. If an
-// API refused the request (see [Refuse]), or if the client disconnected before the response, the
-// level is info. Errors that are part of normal operation, and refusals beyond a limited rate,
-// remain at debug level. If the status is 5xx, the level is error.
+// and refuses the methods TRACE and CONNECT. It logs each request: at level error if the status is 5xx, at
+// level info if an API refused the request (see [Refuse]) or the client disconnected before the response,
+// and otherwise at level debug. Errors that are part of normal operation, and refusals beyond a limited
+// rate, are logged at level debug, too.
 func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	requests := newRequestLog(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,8 +105,8 @@ func handlePanic(w *recorder, r *http.Request, log *slog.Logger, cause any) {
 	}
 }
 
-// LogInternal logs causes that clients must not see: the cause of an internal error, or why a
-// service is unavailable.
+// LogInternal logs what clients must not see: the cause of an internal error, or why a service is
+// unavailable.
 func LogInternal(r *http.Request, log *slog.Logger, err error) {
 	message := "internal error"
 	switch first := problem.First(err); {
@@ -132,7 +132,7 @@ func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string)
 }
 
 // AnyOrigin allows scripts from every origin to call next, without cookies. It is for endpoints
-// whose credentials are always part of the request itself.
+// to which clients send their credentials in another way than in cookies.
 func AnyOrigin(next http.Handler, methods ...string) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: []string{"*"},

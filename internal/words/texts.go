@@ -10,11 +10,10 @@ import (
 // The dashboard and the demo are written in English. Each English text is its own key: the file of
 // every other language has an object "texts", which maps each English text to its translation.
 
-// separator separates the values in a text. joint separates the texts that [Sentences] joins.
-// Values cannot contain either.
+// These characters are removed from values.
 const (
-	separator = "\x1f"
-	joint     = "\x1e"
+	separator = "\x1f" // comes before each value in a text
+	joint     = "\x1e" // separates the texts that [Sentences] joins
 )
 
 var plainValue = strings.NewReplacer(separator, "", joint, "")
@@ -69,8 +68,8 @@ func (w *Words) Text(text string) string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// numbered translates a text that contains numbers, such as an error message. In its key, %d stands
-// for each number.
+// numbered translates a text that contains numbers, such as an error message. In the key of its
+// translation, each number is replaced with %d.
 func (w *Words) numbered(text string) string {
 	translated, ok := w.texts[digits.ReplaceAllString(text, "%d")]
 	if !ok {
@@ -94,8 +93,8 @@ func (w *Words) Texts() map[string]string { return w.texts }
 // dayLayout is the layout of a day and a month. Each language has its own.
 const dayLayout = "2 Jan"
 
-// Format formats a time in UTC by a layout of package time. Days and abbreviated months are written
-// as the language writes them.
+// Format formats a time in UTC by a layout of package time. The order of day and month, and the
+// abbreviations of months, are those of the language.
 func (w *Words) Format(at time.Time, layout string) string {
 	at = at.UTC()
 	month := at.Format("Jan")

@@ -18,7 +18,7 @@ import (
 // reserves internal).
 var localDomains = []string{"localhost", "local", "test", "internal", "home.arpa"}
 
-// localRanges are the address ranges of a single machine or a private network.
+// localRanges are the ranges of addresses within a machine or a private network.
 var localRanges = []string{
 	"127.0.0.0/8",
 	"10.0.0.0/8",
@@ -39,8 +39,8 @@ func Name() string {
 	return "selvage local CA on " + owner
 }
 
-// authority returns a new certificate for the authority, limited to local names and the
-// configured hosts (RFC 5280, section 4.2.1.10).
+// authority returns a new certificate for the authority, which can issue certificates only for local names
+// and the configured hosts (RFC 5280, section 4.2.1.10).
 func (a *Authority) authority() ([]byte, error) {
 	template := &x509.Certificate{
 		SerialNumber:                serial(),

@@ -17,8 +17,8 @@ import (
 // FilesConfig names the files of a certificate.
 type FilesConfig struct {
 	Cert  string           // PEM: the server's certificate, then its intermediates
-	Key   string           // PEM: the private key, which no other user may be able to read
-	Hosts []string         // the names that it must cover
+	Key   string           // PEM: the private key; other users must not be able to read this file
+	Hosts []string         // the names for which the certificate must be valid
 	Log   *slog.Logger     // nil means slog.Default
 	Now   func() time.Time // nil means time.Now
 }
@@ -29,8 +29,8 @@ type Files struct {
 	inUse atomic.Pointer[tls.Certificate]
 
 	mu     sync.Mutex
-	loaded stamp // stamp of the files when they were last read, even if they were not valid
-	failed bool  // whether the files were not valid then
+	loaded stamp // stamp of the files when they were last read, whether or not they were valid
+	failed bool  // whether the files were not valid when they were last read
 }
 
 // OpenFiles reads the files. If the certificate has expired, OpenFiles logs an error and serves it
@@ -115,10 +115,10 @@ func (f *Files) read() (*tls.Certificate, error) {
 }
 
 // Run reads the files again when they change, until ctx is done. Another program may write the two
-// files one after the other, so Run waits until they have stopped changing. It also reads files again
-// if they were not valid, because they may become valid without a change. This happens, for example, if
-// the clock of their authority is ahead. Run logs each reload, and warns once a day if the certificate
-// should have been renewed.
+// files one after the other, so Run waits until they have stopped changing. Files that were not valid are
+// read again even if they have not changed, because they may have become valid, for example if the clock
+// of their authority is ahead. Run logs each reload, and warns once a day if the certificate should have
+// been renewed.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -139,8 +139,8 @@ func (f *Files) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 
-		// Reload only files that have stopped changing, and differ from those read last or were not
-		// valid then.
+		// Reload the files once they have stopped changing, if they have changed since they were last
+		// read, or if they were not valid then.
 		last := seen
 		seen = f.stamp()
 		loaded, failed := f.lastLoaded()
@@ -164,11 +164,9 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// Run checks the files for changes at the interval lookEvery. If the files were not valid, it reads them
-// again at the interval retryEvery.
 const (
-	lookEvery  = 5 * time.Second
-	retryEvery = time.Minute
+	lookEvery  = 5 * time.Second // how often Run checks the files for changes
+	retryEvery = time.Minute     // how often Run reads files again that were not valid
 )
 
 // lastLoaded returns the stamp of the files when they were last read, and whether they were not valid.

@@ -58,9 +58,10 @@ func (c *commands) mailCommand() *cobra.Command {
 	n := noun[mail.Letter]{commands: c, view: mailView, list: listMails}
 	ls := n.listCommand("list", "List recent emails, the newest first")
 	ls.Flags().String("state", "", "only emails in this `state`: pending, sent, kept or dead")
-	retry := cli.Command("retry [ID]", "Send an email again immediately, or all dead emails", c.with(c.retryMail))
+	retry := cli.Command("retry [ID]", "Send an email, or all dead emails, again immediately",
+		c.with(c.retryMail))
 	retry.Long = `Make a running server send a pending or dead mail immediately. Without an id, it sends all dead mails.
-Links in a mail are created when it is sent, so they are valid.`
+The links in a mail are created when it is sent, so they are still valid.`
 	test := cli.Command("test", "Send a test email and report whether the server accepted it", c.with(c.testMail))
 	test.Long = `Send a mail through the server of mail.url, and print the server's answer. The mail does not go
 through the queue.`

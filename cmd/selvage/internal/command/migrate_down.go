@@ -59,7 +59,8 @@ are not additive; without such changes, older nodes keep running while a new nod
 	return cmd
 }
 
-// downCheck prints what a downgrade needs. It returns an error if there is no copy to go back to.
+// downCheck prints what a downgrade needs. It returns an error if there is no copy of the database to go
+// back to.
 func (c *commands) downCheck(cmd *cobra.Command, _ []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {

@@ -153,7 +153,7 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 }
 
 // tryProjects calls do with the project that --project names. Without the flag, it tries one project
-// after the other until do finds the item there. Ids are unique across projects.
+// after the other until do finds the item. This works because ids are unique across projects.
 func tryProjects(ctx context.Context, a *app, cmd *cobra.Command, do func(projectID string) error) error {
 	if cmd.Flags().Changed("project") {
 		p, err := a.project(ctx, cmd)
@@ -177,7 +177,8 @@ func tryProjects(ctx context.Context, a *app, cmd *cobra.Command, do func(projec
 	return err
 }
 
-// searchProjects returns the item of the first project in which find finds one; see tryProjects.
+// searchProjects returns the item that find finds in the project of --project or, without the flag, in the
+// first project that has the item; see tryProjects.
 func searchProjects[T any](
 	ctx context.Context, a *app, cmd *cobra.Command, find func(projectID string) (T, error),
 ) (item T, err error) {

@@ -17,11 +17,11 @@ import (
 	"github.com/selvage/selvage/recordings/audio"
 )
 
-// These are the folders in a watched directory, and the file that its watcher locks.
+// These are names in a watched directory.
 const (
-	doneFolder   = "done"
-	failedFolder = "failed"
-	watchLock    = ".selvage-watch"
+	doneFolder   = "done"           // the folder for stored files
+	failedFolder = "failed"         // the folder for refused files
+	watchLock    = ".selvage-watch" // the file that the watcher locks
 )
 
 // watchPause is the time between two scans of a watched directory.
@@ -31,8 +31,8 @@ const watchPause = time.Second
 // place.
 const maxRetry = time.Minute
 
-// maxPrinted is the number of files for which a watcher remembers what it printed, and when it tries
-// again.
+// maxPrinted limits the number of files for which a watcher remembers what it printed, and when it will
+// try again to store them.
 const maxPrinted = 10_000
 
 // errNotRegular is the error for a file that is not regular, such as a device or a pipe.
@@ -192,8 +192,8 @@ func (w *watcher) isSettled(path string) bool {
 	return true
 }
 
-// take stores a file and moves it to the folder for its outcome. If a file cannot be stored for a
-// reason other than its contents, it stays in place.
+// take stores a file, and moves it to the folder for stored or for refused files. If a file cannot be
+// stored for a reason other than its contents, it stays in place.
 func (w *watcher) take(ctx context.Context, path string) error {
 	outcome, fault := w.importFile(ctx, path)
 	folder := doneFolder
@@ -253,8 +253,8 @@ func isFault(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &wrongType)
 }
 
-// tell prints why a file stays in place, unless it has already printed this, or the file is still
-// being written or is gone.
+// tell prints why a file stays in place. It prints nothing if it has already printed this reason for the
+// file, or if the file is gone or still being written.
 func (w *watcher) tell(path string, err error) {
 	reason := rejectReason(err)
 	if w.printed[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {
@@ -267,8 +267,8 @@ func (w *watcher) tell(path string, err error) {
 	fmt.Fprintf(w.Stderr, "%s stays: %s\n", cli.Sanitize(path), cli.Sanitize(reason))
 }
 
-// move moves a file to a folder of the directory, and then the JSON file about it. If fault is not
-// nil, move writes it to a file next to them.
+// move moves a file to a folder of the directory, and then moves the JSON file about it. If fault is not
+// nil, move also writes the reason to a file next to them.
 func (w *watcher) move(path, folder string, fault error) error {
 	target := filepath.Join(folder, w.rel(path))
 	if err := w.root.MkdirAll(filepath.Dir(target), 0o700); err != nil {

@@ -6,11 +6,11 @@ package config
 
 import "time"
 
-// Config holds every setting. Each field is a key of selvage.yaml and an environment
-// variable: SELVAGE_ and the key in capitals, with __ between levels. The same variable with
-// _FILE appended names a file that holds the value. Keys of the top level are flags too,
-// except secrets. Flags take precedence over the environment, then comes the file, then the
-// default. Keys tagged reload are read again on SIGHUP.
+// Config holds every setting. Each field can be set by a key of selvage.yaml or by an environment
+// variable, whose name is SELVAGE_ and the key in capitals, with __ between levels. The same variable with
+// _FILE appended names a file that holds the value. Keys of the top level, except secrets, are also flags.
+// A flag overrides the environment, which overrides selvage.yaml, which overrides the default. Keys
+// tagged reload are read again on SIGHUP.
 //
 // The comment of each field is its help: the flags, `config sample` and docs/configuration.md
 // print it.

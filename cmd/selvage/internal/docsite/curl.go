@@ -16,7 +16,8 @@ export SAT=$(curl -sS -u "$PROJECT_ID:$API_KEY" \
   %s/api/fabric/subscribers/tokens \
   -d reference=ada@example.com | sed 's/.*"token":"\([^"]*\).*/\1/')`
 
-// parameters maps path parameters to their shell variables, where the names differ.
+// parameters maps path parameters to their shell variables. The variables of other parameters have the
+// same name, in capitals.
 var parameters = map[string]string{
 	"AccountSid":           "PROJECT_ID",
 	"CallSid":              "CALL_SID",
@@ -84,8 +85,8 @@ func curl(op openapi.Operation) string {
 		}
 	}
 
-	// There are query parameters: -G makes curl send them in the URL.
-	if len(line) > 2 {
+	hasQuery := len(line) > 2 // more than the command and the URL
+	if hasQuery {             // -G makes curl send the parameters in the URL
 		line[0] += " -G"
 	}
 
@@ -103,7 +104,7 @@ func curl(op openapi.Operation) string {
 	return strings.Join(line, " \\\n  ")
 }
 
-// method returns the method to pass to curl, or "" if curl chooses it without help.
+// method returns the method to pass to curl, or "" if curl chooses the right method by itself.
 func method(op openapi.Operation) string {
 	postsBody := op.Method == "POST" && len(op.Bodies) > 0
 	if op.Method == "GET" || postsBody {
@@ -128,8 +129,8 @@ func shell(word string) string {
 	return `"` + strings.NewReplacer("${", "$", "}", "").Replace(word) + `"`
 }
 
-// longest is the maximum length of a body that is written on one line.
-const longest = 48
+// maxLine is the maximum length of a body that is written on one line.
+const maxLine = 48
 
 // send returns the curl options that send a body.
 func send(b openapi.Body) []string {
@@ -146,7 +147,7 @@ func send(b openapi.Body) []string {
 		return fields
 	case strings.HasSuffix(b.Type, "json"):
 		example := b.Example
-		if len(example) > longest {
+		if len(example) > maxLine {
 			example = indent(example)
 		}
 		return []string{"-H 'Content-Type: application/json'", "-d " + quote(example)}

@@ -30,9 +30,8 @@ func (e *Examination) networkChecks() []check {
 	}
 }
 
-// listener returns a check that the running server listens on address. If no server is running, it
-// checks that the address is free. If yields is set, the server uses another port when the address
-// is taken.
+// listener returns a check that the running server listens on address or, if no server is running, that
+// the address is free. yields means that a server uses another port if the address is taken.
 func (e *Examination) listener(
 	flag string, address config.HostPort, running string, yields bool,
 ) func(context.Context) []Finding {
@@ -65,7 +64,7 @@ func (e *Examination) listener(
 	}
 }
 
-// unlistenable returns the finding for an address that cannot be listened on. flag is the flag that
+// unlistenable returns the finding for an address on which a server cannot listen. flag is the flag that
 // sets the address.
 func unlistenable(address config.HostPort, flag string, err error) Finding {
 	switch {

@@ -87,8 +87,8 @@ func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	}
 	defer resp.Body.Close()
 
-	// A request without a token must get 401. If this server does not serve the API, the proxy may
-	// forward the host to a different server, so any response will do.
+	// A request without a token must get 401. But if this server does not serve the API, the proxy may
+	// forward requests for this host to a different server, so every response is accepted.
 	servesAPI := e.Config.Services.Has(config.Fabric)
 	if servesAPI && resp.StatusCode != http.StatusUnauthorized {
 		return brokenf("https://%s returns %s for a request without a token", host, strconv.Itoa(resp.StatusCode)).
@@ -100,7 +100,7 @@ func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 
 // askFabric sends a GET request over HTTPS. It sends requests for hosts under .localhost to this
 // machine without using DNS. It trusts the local authority; the check "trust" reports whether
-// browsers do, too.
+// browsers also trust it.
 func (e *Examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+path, nil)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package server assembles the services. It opens the backends that the configuration names, builds
 // the services on them, and serves their APIs and pages until it is stopped.
 //
-// [Serve] runs a server. Commands that change an installation only call [Open]; a server may be
-// running. The rules and protocols are in the packages assembled here.
+// [Serve] runs a server. Commands that change an installation only call [Open], even while a server is
+// running. The rules and protocols are in the packages that this package assembles.
 package server
 
 import (
@@ -91,7 +91,7 @@ type App struct {
 	Box             *mail.Box // keeps emails; nil if they are sent
 }
 
-// Options holds the differences between a server and a command.
+// Options holds what differs between a server and a command.
 type Options struct {
 	Log     *slog.Logger        // logger for problems that do not make Open fail
 	observe func(event string)  // receives the events of the identity provider; may be nil
@@ -119,7 +119,7 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 		}
 	}()
 
-	// Loading kinds and opening the database both take a while: do them at the same time.
+	// Load the kinds while the database is being opened, because both take a while.
 	kindsLoaded := make(chan struct{})
 	var catalog *kinds.Catalog
 	var kindsErr error

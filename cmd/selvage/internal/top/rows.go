@@ -11,6 +11,7 @@ import (
 // A Unit determines how a value is printed.
 type Unit string
 
+// These are the possible units.
 const (
 	Number  Unit = ""        // a whole number
 	Rate    Unit = "a"       // number per second
@@ -28,13 +29,14 @@ type Row struct {
 	Unit    Unit
 	Fault   bool // whether a value above zero is a fault
 
-	// shared means that the total is the greatest value of any node, not the sum. This applies to
-	// values that are the same on every node, such as the length of a queue in the database, and to
-	// values whose sum has no meaning.
+	// shared means that the total for several nodes is the greatest value of any node, not the sum. It
+	// is set for values that are the same on every node, such as the length of a queue in the database,
+	// and for values whose sum has no meaning, such as a median.
 	shared bool
 	read   func(span) (float64, bool)
 }
 
+// These are the headings of the sections.
 const (
 	node     = "Node"
 	requests = "Requests a second"
@@ -234,8 +236,8 @@ func every(accept []filter) filter {
 	}
 }
 
-// events returns the rate of the identity provider's events. A node without any events has no
-// counter for them, so its rate is 0.
+// events returns the rate of events of the identity provider. A node on which no such event has happened
+// has no counter for it, so its rate is 0.
 func events(names ...string) func(span) (float64, bool) {
 	return identity(func(event string) bool { return slices.Contains(names, event) })
 }
