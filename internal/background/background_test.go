@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/background"
 )
 
-// TestQueue shows that no job is queued twice, not even while it runs, and that every queued job
-// has ended when Wait returns.
+// TestQueue shows that a job is not queued again before it has ended, and that every queued job has ended
+// when Wait returns.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q background.Queue
@@ -38,7 +38,7 @@ func TestQueue(t *testing.T) {
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := q.Wait(canceled); !errors.Is(err, context.Canceled) {
-			t.Errorf("Wait with a canceled context, while a job runs = %v, want Canceled", err)
+			t.Errorf("Wait with a canceled context, while a job runs = %v, want context.Canceled", err)
 		}
 
 		close(release)

@@ -24,7 +24,8 @@ func (o *sealedReader) Close() error { return o.file.Close() }
 // Sealed reports that the stored bytes differ from the bytes that are read.
 func (o *sealedReader) Sealed() bool { return true }
 
-// loadPiece decrypts piece i. After the last piece, the file must end.
+// loadPiece decrypts the piece with index i into piece. If it is the last piece, loadPiece checks that the
+// file ends after it.
 func (o *sealedReader) loadPiece(i int64, piece []byte) (err error) {
 	if o.decrypted == nil || o.next != i {
 		const stored = sealedPiece + sealedOverhead

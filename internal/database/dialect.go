@@ -15,10 +15,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Dialect is a database's variant of SQL. Only code that creates a schema needs to know it.
+// A Dialect is a database's variant of SQL. Only code that creates a schema needs to know the dialect.
 type Dialect string
 
-// The possible values of a Dialect.
+// These are the possible dialects.
 const (
 	SQLite   Dialect = "sqlite"
 	Postgres Dialect = "postgres"
@@ -67,7 +67,7 @@ type schemaFile struct {
 
 func (f schemaFile) Read(b []byte) (int, error) { return f.ddl.Read(b) }
 
-// HasTable reports whether a table exists. Unlike CREATE TABLE IF NOT EXISTS, it works without the
+// HasTable reports whether a table exists. Unlike CREATE TABLE IF NOT EXISTS, HasTable does not need the
 // right to create tables.
 func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (bool, error) {
 	query := `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1`
@@ -94,8 +94,8 @@ func (d Dialect) Tables(ctx context.Context, db *sql.DB) ([]string, error) {
 	return slices.DeleteFunc(r.Tables, func(name string) bool { return strings.HasPrefix(name, ownTables) }), nil
 }
 
-// checkText rejects text that PostgreSQL would reject: text that is not UTF-8 or contains a NUL.
-// This makes both databases behave the same.
+// checkText rejects the text that PostgreSQL would reject, so that both databases behave in the same way:
+// text that is not UTF-8, or contains a NUL.
 func checkText(args []any) error {
 	for _, arg := range args {
 		var text string

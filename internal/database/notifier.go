@@ -26,11 +26,11 @@ type Notifier struct {
 // NewNotifier returns a Notifier for a PostgreSQL database. It connects when it is first used.
 func NewNotifier(c Config) *Notifier { return &Notifier{config: c} }
 
-// Limits of a message. A notification is limited to 8,000 bytes, so a message is split into parts:
+// A notification is limited to 8,000 bytes, so a message is split into parts:
 //
 //	<id of the message> <index of the part> <number of parts> <base64>
 const (
-	maxPart  = 7_800
+	maxPart  = 7_800 // bytes of base64 in a part
 	maxParts = 64
 )
 
@@ -165,8 +165,8 @@ type assembly struct {
 	parts []string
 }
 
-// add adds a part, and returns the message if the part completes it. Other notifications are
-// ignored, since any program may send notifications on the channel.
+// add adds a part, and returns the message if the part completes it. It ignores payloads that are not the
+// next part of a message, since any program may send notifications on the channel.
 func (a *assembly) add(payload string) []byte {
 	fields := strings.Split(payload, " ")
 	if len(fields) != 4 {

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A caller identifies the holder of a share. It contains a hash of the caller's name instead of the
-// name, which may be long because clients choose it.
+// A caller identifies the holder of a share. It contains a hash of the caller's name, because the name
+// itself may be long: clients choose it.
 type caller struct {
 	limit Name
 	hash  uint64
@@ -29,10 +29,10 @@ type share struct {
 // including the events left in them.
 const maxShares = 20_000
 
-// Pass counts one event like [Limiter.Take], but at a lower cost. It takes events from the store in
-// batches of a hundredth of the rate's Burst. Once the store refuses a caller, Pass refuses that
-// caller until the wait has ended, without asking the store again. With several nodes, slightly
-// fewer events may pass than the rate allows, but never more.
+// Pass counts one event like [Limiter.Take], but at a lower cost, because it does not ask the store for
+// each event. It takes events from the store in batches of a hundredth of the rate's Burst. Once the store
+// refuses a caller, Pass refuses the caller without asking the store again, until the wait has ended. With
+// several nodes, slightly fewer events may pass than the rate allows, but never more.
 func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {
@@ -48,7 +48,8 @@ func (l *Limiter) pass(ctx context.Context, name Name, who string, rate session.
 	}
 
 	key := keyOf(name, who)
-	n := max(1, rate.Burst/100)
+	const batches = 100 // in one Burst
+	n := max(1, rate.Burst/batches)
 	wait, err := l.ask(ctx, key, rate, n)
 	if wait > 0 && n > 1 && err == nil {
 		n = 1

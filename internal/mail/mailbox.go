@@ -21,7 +21,7 @@ const (
 )
 
 // A Box keeps messages instead of sending them, so that the developer who runs the server can read
-// them. It keeps each for a limited time and lists only the newest. The messages are encrypted,
+// them. It keeps each message for a limited time, and lists only the newest messages. They are encrypted,
 // because they contain working links.
 type Box struct {
 	// Sessions holds each message under its own key, and an index of the newest messages.
@@ -39,7 +39,7 @@ var _ Transport = (*Box)(nil)
 
 // An Item is an entry in the list of messages.
 type Item struct {
-	ID      string    `json:"id"`  // ID of the letter; may repeat, because letters can be sent again
+	ID      string    `json:"id"`  // ID of the letter; not unique, because letters can be sent again
 	Key     string    `json:"key"` // identifies this message, see Find
 	Kind    Kind      `json:"kind"`
 	To      string    `json:"to"`
@@ -81,8 +81,9 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	return nil
 }
 
-// addToIndex prepends an item to the index. It tries again if a concurrent Send was faster. There
-// is no pause between attempts, because each conflict means that another item was added.
+// addToIndex prepends an item to the index. If a concurrent Send changes the index first, addToIndex
+// immediately tries again. It needs no pause between attempts, because each conflict means that another
+// item was added.
 func (b *Box) addToIndex(ctx context.Context, item Item) error {
 	const attempts = 50
 	for range attempts {
@@ -149,7 +150,7 @@ func (b *Box) encode(key session.Key, v any) (stored []byte, err error) {
 	return []byte(sealed), err
 }
 
-// decode reverses encode. v is a pointer.
+// decode reads what encode has returned for the same key into the variable that v points to.
 func (b *Box) decode(key session.Key, stored []byte, v any) error {
 	text, err := b.Open(sealName(key), string(stored))
 	if err != nil {

@@ -119,8 +119,7 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 // lines splits a paragraph into lines.
 func lines(paragraph string) []string { return strings.Split(paragraph, "\n") }
 
-// oneLine returns s as one line. It replaces characters that could begin another header, or hide
-// text, with spaces.
+// oneLine returns s as one line. Characters that could begin another header, or hide text, become spaces.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) ||
@@ -147,7 +146,8 @@ func inkOn(color string) string {
 	}
 
 	part := func(shift int) float64 { v := float64(rgb>>shift&0xff) / 255; return v * v }
-	if 0.2126*part(16)+0.7152*part(8)+0.0722*part(0) > 0.18 {
+	const middle = 0.18 // above this luminance, black is more readable
+	if 0.2126*part(16)+0.7152*part(8)+0.0722*part(0) > middle {
 		return "#111111"
 	}
 	return "#ffffff"

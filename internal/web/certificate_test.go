@@ -51,7 +51,8 @@ func escaped(c *x509.Certificate) string {
 	return url.PathEscape(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})))
 }
 
-// TestCertificateHeader shows that only a trusted proxy reports the certificate of a client.
+// TestCertificateHeader shows that the header with a client's certificate counts only if a trusted proxy
+// sends it, and if it contains exactly one valid certificate.
 func TestCertificateHeader(t *testing.T) {
 	const proxy, stranger = "10.0.0.1:4000", "203.0.113.9:4000"
 	end := time.Now().Add(time.Hour)
@@ -103,7 +104,7 @@ func TestCertificateHeader(t *testing.T) {
 		}
 	}
 
-	// The proxy's own certificate does not count as its clients'.
+	// The proxy's own certificate does not count as the certificate of a client.
 	r := httptest.NewRequest("GET", "/", nil)
 	r.RemoteAddr, r.TLS = proxy, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{ada}}
 	h.ServeHTTP(httptest.NewRecorder(), r)

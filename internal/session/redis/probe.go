@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Probe checks that every master accepts writes and runs scripts. It takes at most four times the
-// Patience, or until the deadline of ctx. If any master is unreachable, full, loading, a replica,
-// or cut off from its Cluster, Probe returns an error with the reason.
+// Probe checks that every master accepts writes and runs scripts. It returns at the latest after four
+// times the Patience, or when ctx is done. If any master is unreachable, full, loading, a replica, or cut
+// off from its Cluster, Probe returns an error with the reason.
 func (s *Store) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*s.patience)
 	defer cancel()
@@ -41,8 +41,8 @@ func (s *Store) Probe(ctx context.Context) error {
 	return nil
 }
 
-// explain returns an error that may be shown. If the cause is known, the error has selvage's own
-// words.
+// explain returns an error that may be shown. If the cause is a known misconfiguration, the error
+// describes it and says how to fix it.
 func (s *Store) explain(err error) error {
 	if wrong := s.at.misconfiguration(err); wrong != nil {
 		return wrong
@@ -102,9 +102,9 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 
 func probeKey(i int) session.Key { return session.Key{Kind: "probe", ID: strconv.Itoa(i)} }
 
-// many is the number of probe keys that rehearse reads. It is large enough to detect a server that
-// stores only some of the slots of a Cluster.
-const many = 24
+// rehearsedKeys is the number of probe keys that rehearse reads. It is large enough to detect a server
+// that stores only some of the slots of a Cluster.
+const rehearsedKeys = 24
 
 // rehearse runs every operation that a Store needs, so that Open finds missing permissions. It
 // returns an error only if the configuration is wrong.
@@ -128,7 +128,7 @@ func (s *Store) rehearse(ctx context.Context) error {
 
 	// If a node of a Cluster is configured as a single server, it refuses the keys that other nodes
 	// store.
-	for i := range many {
+	for i := range rehearsedKeys {
 		steps = append(steps, func() error { _, err := s.Get(ctx, probeKey(i)); return err })
 	}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A cache keeps the manager's data in the store, encrypted and bound to its name.
+// A cache keeps the data of autocert in the store. Each value is encrypted and bound to its name.
 type cache struct {
 	rows Store
 	seal Sealer
@@ -25,12 +25,13 @@ var _ autocert.Cache = cache{}
 // errCache is the error that clients see in a handshake or challenge. The cause is logged.
 var errCache = errors.New("certificates cannot be read or stored now")
 
-// longest is the maximum length of a name. The names of challenges come from requests.
-const longest = 400
+// maxName is the maximum length of a name. It is limited because the names of challenges come from
+// requests.
+const maxName = 400
 
 // Get implements autocert.Cache.
 func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
-	if len(name) > longest {
+	if len(name) > maxName {
 		return nil, autocert.ErrCacheMiss
 	}
 

@@ -47,11 +47,11 @@ func (c applyCommands) command() *cobra.Command {
 a file.
 
 The file is YAML or JSON; docs/apply.md has an example of everything. Differences are printed and
-applied; everything the file does not mention is left unchanged. Applying a file twice changes nothing
-the second time.
+applied; everything the file does not mention is left unchanged. If a file is applied twice, the second
+time changes nothing.
 
-With --dry-run nothing is changed. The exit status is then 0 if nothing differs, 2 if something does, and
-1 after an error.`
+With --dry-run nothing is changed. The exit status is then 0 if nothing differs, 2 if something differs,
+and 1 after an error.`
 	f := cmd.Flags()
 	f.StringP("file", "f", "", "the `file` to apply; - is stdin")
 	f.Bool("dry-run", false, "only print differences; the exit status is 2 if there are any")
@@ -64,7 +64,7 @@ With --dry-run nothing is changed. The exit status is then 0 if nothing differs,
 	return cmd
 }
 
-// apply reads a file and applies it. Only with --dry-run does it need an existing database.
+// apply reads a file and applies it. With --dry-run, the database must already exist.
 func (c applyCommands) apply(cmd *cobra.Command, _ []string) error {
 	if err := cli.Need(cmd, "file"); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (c applyCommands) apply(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// applyText parses a file, plans the steps and takes them. If dry is set, it only prints them.
+// applyText parses a file, plans the steps and takes them. If dry is true, it only prints the steps.
 func (c applyCommands) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
 	ctx := cmd.Context()
 	d := declared.New(declared.Config{

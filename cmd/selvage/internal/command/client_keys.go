@@ -14,7 +14,8 @@ import (
 // maxKeyFile is the maximum size of a file of public keys.
 const maxKeyFile = 1 << 20
 
-// setKeys copies --jwks and --jwks-uri to a client. A new value of one removes the other.
+// setKeys sets the keys of a client to those of --jwks, or to the URI of --jwks-uri. Setting one removes
+// the other.
 func setKeys(cmd *cobra.Command, c *idp.Client) error {
 	if file := cli.Text(cmd, "jwks"); file != nil {
 		set, err := readKeys(*file)
@@ -58,7 +59,7 @@ func readKeys(file string) (json.RawMessage, error) {
 	return set.Bytes(), nil
 }
 
-// formatKeys returns the URI of a client's keys, or the number of keys if they are stored. It
+// formatKeys returns the URI of a client's keys or, if the keys themselves are stored, their number. It
 // returns "" for a client without keys.
 func formatKeys(c client) string {
 	if c.JWKSURI != "" {

@@ -40,7 +40,7 @@ func (c clientCommands) logoutCommands() (logouts, redeliver *cobra.Command) {
 	logouts = cli.Command("logouts ID", "List the back-channel logouts of a client", c.with(c.listLogouts))
 	addState(logouts)
 	redeliver = cli.Command("redeliver ID [SESSION]",
-		"Queue a back-channel logout again, or all that could not be delivered",
+		"Queue a back-channel logout again, or all logouts that could not be delivered",
 		c.with(c.redeliverLogout))
 	return logouts, redeliver
 }

@@ -13,11 +13,10 @@ import (
 	"github.com/selvage/selvage/internal/span"
 )
 
-// A registrationToken is an initial access token in the form that is printed. secret is set if the
-// token was just created.
+// A registrationToken is an initial access token to print.
 type registrationToken struct {
 	fabric.RegistrationToken
-	secret string
+	secret string // "" unless the token was just created
 }
 
 var registrationTokenView = cli.View[registrationToken]{

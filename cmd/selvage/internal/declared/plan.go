@@ -16,7 +16,7 @@ type noun[T any] struct {
 	id     func(T) string
 	name   func(T) string // returns the name that identifies a thing in files
 	by     string         // member that holds the name
-	fresh  func() T       // returns a new thing with its defaults
+	fresh  func() T       // returns a thing with default values
 	list   func(ctx context.Context, projectID string) ([]T, error)
 	settle func(*T) error // normalizes the values of a file to their stored form
 	check  func(ctx context.Context, t T, isNew bool) error
@@ -24,7 +24,7 @@ type noun[T any] struct {
 	update func(ctx context.Context, projectID string, old, t T) error
 	remove func(ctx context.Context, projectID string, t T) error
 	stays  bool                       // whether prune keeps things of this kind
-	unsaid func(e entry, old T, t *T) // sets members that the entry implies but does not name; may be nil
+	unsaid func(e entry, old T, t *T) // sets members of t that e implies but does not name; may be nil
 }
 
 // A target is the project that steps apply to. Its ID is "" until the project is created.
@@ -44,8 +44,8 @@ type things[T any] struct {
 }
 
 // plan returns a step for each entry that differs from the project. With prune, it also returns
-// removals of things that were created from a file but are no longer in this file. Removals are
-// separate because they are done last.
+// removals of things that were created from a file but are not in this file. They are separate, because
+// the removals of all kinds are done last.
 func plan[T any](
 	ctx context.Context, d *Declarer, n noun[T], p *target, entries []entry, prune bool,
 ) (steps, removals []Step, err error) {
@@ -160,9 +160,8 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	}, nil
 }
 
-// find returns the existing thing that an entry describes, found by ID or by name. It returns nil
-// if nothing has that name yet, apart from things that entries describe by ID. An unknown ID is an
-// error.
+// find finds the existing thing that an entry describes, by its ID or by its name. By name, it finds only
+// things that no entry describes by ID, and returns nil if there is none. An unknown ID is an error.
 func (ts *things[T]) find(e entry, described T) (found *T, err error) {
 	name := ts.n.name(described)
 	if id := e.member("id"); id != nil {
@@ -209,8 +208,8 @@ func (ts *things[T]) findByID(e entry, id *yaml.Node, name string) (*T, error) {
 	return &ts.existing[i], nil
 }
 
-// take records that an entry describes the thing with this key. If another entry does, too, take
-// returns an error.
+// take records that an entry describes the thing with this key. If another entry describes the same
+// thing, take returns an error.
 func (ts *things[T]) take(e entry, key, name string) error {
 	if other, twice := ts.taken[key]; twice {
 		return e.errorf("duplicate %s %q; the other one is in line %d", ts.n.kind, name, other.node.Line)
@@ -257,8 +256,8 @@ func (ts *things[T]) removal(t T) Step {
 	}
 }
 
-// changed returns the new value if it differs from the old one, and nil otherwise. An update does
-// not touch members that are nil, so concurrent changes to them are kept.
+// changed returns the new value if it differs from the old value, and nil otherwise. An update does not
+// set members that are nil, so it does not undo concurrent changes to them.
 func changed[V comparable](old, now V) *V {
 	if old == now {
 		return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A resource is the entry of a resource in a file, with the member names that its kind uses.
+// A resource is the entry of a resource in a file.
 type resource struct {
 	entry
 	kind   *kinds.Kind
-	sent   map[string]json.RawMessage
-	values kinds.Values // fields of a new resource with these members
+	sent   map[string]json.RawMessage // members of the entry, by their field names
+	values kinds.Values               // fields that a new resource with these members would have
 	name   string
 }
 
@@ -170,8 +170,8 @@ func (d *Declarer) listResources(ctx context.Context, projectID string) (all []f
 	return all, nil
 }
 
-// find returns the existing resource that an entry describes, or nil if it must be created. Resources
-// in matched, which other entries describe, are not found by name.
+// find returns the existing resource that an entry describes, or nil if there is none. By name, it finds
+// only resources that are not in matched, because other entries describe those.
 func (r resource) find(
 	existing []fabric.Resource, taken map[string]place, matched map[string]bool,
 ) (found *fabric.Resource, err error) {
@@ -252,8 +252,8 @@ func (d *Declarer) makeResource(p *target, r resource) Step {
 	return s
 }
 
-// changeResource returns the step for a resource that differs from its entry, or nil if it does
-// not. Secrets are stored encrypted and cannot be compared, so they are set only at creation.
+// changeResource returns the step that makes a resource match its entry, or nil if it already matches.
+// Secrets are stored encrypted and cannot be compared, so they are set only at creation.
 func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*Step, error) {
 	s := &Step{
 		Action:  Update,

@@ -39,8 +39,14 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 	return all
 }
 
-// redisServer checks the memory, persistence and clock of one Redis server. asked is the local time
-// at which the server's clock was read.
+// These are percentages of the memory that a Redis server may use.
+const (
+	filling    = 80 // a warning above
+	nearlyFull = 95 // an error above
+)
+
+// redisServer checks the memory, persistence and clock of one Redis server. asked is the time on this
+// machine's clock at which the server's clock was read.
 func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
 	used := inUnits(uint64(s.Used))
@@ -53,9 +59,9 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 		add("memory", brokenf("%s: evicts entries when memory is full (maxmemory-policy %s), such as logins "+
 			"in progress and counts of wrong passwords", s.Address, s.Policy).
 			withRemedy("CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"))
-	case isLimited && s.Used > 95*percent:
+	case isLimited && s.Used > nearlyFull*percent:
 		add("memory", brokenf("%s: %s of %s in use; writes will soon fail", s.Address, used, limit).withRemedy(grow))
-	case isLimited && s.Used > 80*percent:
+	case isLimited && s.Used > filling*percent:
 		add("memory", warnedf("%s: %s of %s in use", s.Address, used, limit).withRemedy(grow))
 	case isLimited:
 		add("memory", finef("%s: %s of %s in use", s.Address, used, limit))

@@ -83,7 +83,7 @@ func (m *callMeter) script(took time.Duration, err error) {
 	m.scripts.WithLabelValues(result).Observe(took.Seconds())
 }
 
-// watchCalls adds the numbers of calls and the traffic of the media engine.
+// watchCalls adds metrics of the calls on this node and of the traffic of the media engine.
 func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	if c == nil {
 		return
@@ -147,7 +147,7 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 		func(s media.Stats) uint64 { return s.Panics })
 }
 
-// watchSIP adds the activity of phones.
+// watchSIP adds metrics of what phones and SIP gateways do.
 func (m *metrics) watchSIP(s *sip.Server) {
 	if s == nil {
 		return
@@ -191,7 +191,8 @@ func (m *metrics) watchSIP(s *sip.Server) {
 			ConstLabels: prometheus.Labels{"direction": direction, "class": fmt.Sprintf("%dxx", class)},
 		}, func() float64 { return float64(read(s.Stats())[class]) }))
 	}
-	for class := 1; class < 7; class++ {
+	const lastClass = 6 // 6xx
+	for class := 1; class <= lastClass; class++ {
 		responses("sent", class, func(s sip.Stats) [7]uint64 { return s.Sent })
 		responses("received", class, func(s sip.Stats) [7]uint64 { return s.Answered })
 	}

@@ -29,9 +29,9 @@ type reading struct {
 // samples are the metrics of a node, each with its labels.
 type samples map[model.Fingerprint]*model.Sample
 
-// mostBytes is the maximum number of bytes read from a response. The metrics of a busy node are about
+// maxBody is the maximum number of bytes read from a response. The metrics of a busy node are about
 // a tenth of this size.
-const mostBytes = 16 << 20
+const maxBody = 16 << 20
 
 // read reads the metrics and the state of a node.
 func (w *Watcher) read(ctx context.Context, base string) reading {
@@ -80,10 +80,11 @@ func (w *Watcher) get(ctx context.Context, url string, use func(io.Reader) error
 	defer resp.Body.Close()
 
 	if !slices.Contains(statuses, resp.StatusCode) {
-		why, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // the body may contain an explanation
+		const maxReason = 200
+		why, _ := io.ReadAll(io.LimitReader(resp.Body, maxReason)) // the body may contain an explanation
 		return fmt.Errorf("%s returned status %d: %s", url, resp.StatusCode, strings.TrimSpace(string(why)))
 	}
-	if err := use(io.LimitReader(resp.Body, mostBytes)); err != nil {
+	if err := use(io.LimitReader(resp.Body, maxBody)); err != nil {
 		return fmt.Errorf("reading %s: %w", url, err)
 	}
 	return nil
@@ -111,11 +112,11 @@ func parse(body io.Reader) (samples, error) {
 	}
 }
 
-// A filter reports whether a metric with these labels is included in a sum.
+// A filter reports whether a sum includes the metric with these labels.
 type filter func(labels model.Metric) bool
 
-// sum adds the values of the metrics with this name. A nil filter accepts all of them. ok is false
-// if the node has no metric with this name.
+// sum returns the sum of the metrics with this name that the filter accepts; a nil filter accepts all. ok
+// is false if the node has no metric with this name.
 func (s samples) sum(name string, accept filter) (total float64, ok bool) {
 	for _, sample := range s {
 		if string(sample.Metric[model.MetricNameLabel]) != name {
@@ -129,7 +130,7 @@ func (s samples) sum(name string, accept filter) (total float64, ok bool) {
 	return total, ok
 }
 
-// add adds the values of other samples.
+// add adds the values of other samples to s.
 func (s samples) add(other samples) {
 	for key, theirs := range other {
 		if ours, ok := s[key]; ok {

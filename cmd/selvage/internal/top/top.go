@@ -1,5 +1,5 @@
-// Package top reads the metrics of running nodes twice and computes what the nodes did in between:
-// requests, logins, calls, queues and errors. The command `selvage top` prints the result.
+// Package top repeatedly reads the metrics of running nodes, and computes what the nodes did between two
+// readings: requests, logins, calls, queues and errors. The command `selvage top` prints the result.
 package top
 
 import (
@@ -56,8 +56,8 @@ func NewWatcher(bases []string) *Watcher {
 	}
 }
 
-// Look reads all nodes and returns what they did since the last call. The first call can only read
-// the nodes, so all rates are missing from its Picture.
+// Look reads all nodes and returns what they did since the last call. The Picture of the first call has no
+// rates, because there is no earlier reading.
 func (w *Watcher) Look(ctx context.Context) Picture {
 	now := make([]reading, len(w.bases))
 	var reads sync.WaitGroup

@@ -43,8 +43,8 @@ func (a account) chromium() []string {
 	)
 }
 
-// firstChromium returns the store to create if none exists. All versions read this store. Versions
-// that know both directories prefer this one.
+// firstChromium returns the store to create if none exists. All versions read this store, and versions
+// that also know the other directory prefer this one.
 func (a account) firstChromium() string { return a.home + "/.pki/nssdb" }
 
 // firefox returns the profiles of Firefox, including those of a snap and a flatpak.
@@ -59,15 +59,15 @@ func (a account) firefox() []string {
 	var profiles []string
 	for _, base := range bases {
 		profiles = append(profiles, directories("cert9.db", base+"/*")...)
-		profiles = append(profiles, directories("", elsewhere(base+"/profiles.ini")...)...)
+		profiles = append(profiles, directories("", namedProfiles(base+"/profiles.ini")...)...)
 	}
 	slices.Sort(profiles)
 	return slices.Compact(profiles)
 }
 
-// elsewhere returns the profiles that profiles.ini names. Some are outside Firefox's directory.
-// Unused profiles have no files yet.
-func elsewhere(ini string) (dirs []string) {
+// namedProfiles returns the directories of the profiles that profiles.ini names. Some of them are outside
+// Firefox's directory. A profile that was never used has no files yet.
+func namedProfiles(ini string) (dirs []string) {
 	text, err := readSmall(ini)
 	if err != nil {
 		return nil
@@ -102,14 +102,16 @@ func readSmall(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fs.ErrInvalid
 	}
-	return io.ReadAll(io.LimitReader(f, 1<<20))
+	const maxSize = 1 << 20
+	return io.ReadAll(io.LimitReader(f, maxSize))
 }
 
 // directories returns the directories that match one of the patterns. If file is not "", it returns
 // only directories that contain file.
 func directories(file string, patterns ...string) (found []string) {
 	for _, pattern := range patterns {
-		// A pattern is valid, unless the name of a home directory contains brackets.
+		// A pattern is always valid, except perhaps if the name of a home directory contains a bracket;
+		// then nothing is found.
 		matches, _ := filepath.Glob(pattern)
 		for _, dir := range matches {
 			info, err := os.Stat(filepath.Join(dir, file))

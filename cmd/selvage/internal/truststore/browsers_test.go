@@ -22,14 +22,14 @@ func TestElsewhereOfSpecialFiles(t *testing.T) {
 
 	for _, name := range []string{pipe, device, dir} {
 		done := make(chan []string, 1)
-		go func() { done <- elsewhere(name) }()
+		go func() { done <- namedProfiles(name) }()
 		select {
 		case got := <-done:
 			if len(got) > 0 {
-				t.Errorf("elsewhere(%s) = %q, want none", name, got)
+				t.Errorf("namedProfiles(%s) = %q, want none", name, got)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("elsewhere(%s) does not return", name)
+			t.Fatalf("namedProfiles(%s) does not return", name)
 		}
 	}
 }
