@@ -18,8 +18,8 @@ import (
 // intact only after the whole archive was read without an error.
 type Visitor struct {
 	Header func(Header) error
-	// Rows is called for each table that has rows, in the order of the header. It must read all
-	// rows.
+	// Rows is called for each table that has rows, in the order of the header. The function must read
+	// all rows.
 	Rows func(t Table, rows iter.Seq2[[]any, error]) error
 	// Bytes is called for each object whose bytes are inside the archive. Only the object's key and
 	// part are set, because the archive lists the objects after their bytes.
@@ -28,7 +28,7 @@ type Visitor struct {
 	Object func(Object) error
 }
 
-// Limits on what is read into memory, since anyone may have written the archive.
+// These limit what is read into memory, since anyone may have written the archive.
 const (
 	maxJSON = 1 << 20  // bytes of the header, and of the manifest
 	maxLine = 16 << 20 // bytes of all lines in one entry
@@ -59,8 +59,8 @@ func readArchive(in io.Reader, identities []age.Identity, v Visitor) (Header, Ma
 	return r.header, manifest, nil
 }
 
-// A reader reads an archive. A method that reads entries begins with the current entry, and then
-// advances past what it has read.
+// A reader reads an archive. A method that reads entries begins with the current entry, and afterwards
+// the current entry is the first one that the method has not read.
 type reader struct {
 	Visitor
 	tar   *tar.Reader
@@ -69,7 +69,7 @@ type reader struct {
 	header  Header
 	found   Manifest // sums of the contents that have been read
 	covered covered  // texts that the authentication code covers
-	// inside holds, by entry name, the objects whose bytes have been read and that have not been
+	// inside holds, by entry name, the objects whose bytes have been read, but which have not been
 	// listed yet.
 	inside map[string]Object
 }
@@ -250,7 +250,7 @@ func (r *reader) readObjects(l *lineReader) error {
 	return nil
 }
 
-// compareBytes compares a listed object with its bytes, if these are inside the archive.
+// compareBytes compares a listed object with its bytes, if the archive contains them.
 func (r *reader) compareBytes(listed Object) error {
 	if !r.header.Inside || listed.absent() {
 		return nil

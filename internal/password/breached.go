@@ -11,9 +11,9 @@ import (
 )
 
 // A BreachedList is a file of passwords found in breaches, as published by Have I Been Pwned and
-// ordered by hash. Each line has a SHA-1 in hexadecimal, a colon and a count. Passwords are
-// searched for on disk, with about thirty reads for a file of forty gigabytes. Errors never quote
-// the file's contents.
+// ordered by hash. Each line has a SHA-1 in hexadecimal, a colon and a count. The file stays on disk:
+// searching for a password in forty gigabytes takes about thirty reads. Errors never quote the file's
+// contents.
 type BreachedList struct {
 	file *os.File
 	size int64
@@ -107,9 +107,9 @@ func (b *BreachedList) Has(password string) (bool, error) {
 // lineLength is more than the length of any line, which consists of a hash, a colon and a count.
 const lineLength = 128
 
-// readLine returns the hash in the first line that begins at the given offset or after it. The
-// result next is the offset after the first byte of this line. If there is no such line, the error
-// is io.EOF.
+// readLine returns the hash in the first line that begins at the given offset or after it. next is the
+// offset of the second byte of this line, so the next call with it returns the line that follows. If there
+// is no such line, the error is io.EOF.
 func (b *BreachedList) readLine(offset int64) (hash []byte, next int64, err error) {
 	start := max(0, offset-1) // includes the end of the previous line
 	buffer := make([]byte, 2*lineLength)

@@ -14,12 +14,12 @@ import (
 )
 
 // recognize returns the parts of a password that attackers try first. It works like zxcvbn, with
-// the library's lists and formulas, but without the library's matchers. The matchers read their
-// lists at startup, which takes a tenth of a second. The work of these matchers is not limited. For
-// example, a password that consists of look-alike signs would keep them busy for minutes.
+// the library's lists and formulas, but without the library's matchers. They read their lists at startup,
+// which takes a tenth of a second, and their work is not limited: for example, a password that consists of
+// look-alike signs would keep them busy for minutes.
 //
-// The parameter known lists words that an attacker may know about the user. The result steps is the
-// work done in the dictionaries. All other work is linear in the length of the password.
+// known lists words that an attacker may know about the user. steps is the amount of work done in the
+// dictionaries. All other work is linear in the length of the password.
 func recognize(password string, known []string) (found []match.Match, steps int) {
 	personal := newDictionary(map[string][]string{"user_inputs": known})
 	for _, d := range []dictionary{personal, common()} {
@@ -47,8 +47,8 @@ type board struct {
 	degree float64 // average number of neighbors of a key
 }
 
-// boards returns the keyboards. It prepares them only once. The library's own formula would parse
-// them again for each walk.
+// boards returns the keyboards. It prepares them only once, unlike the library's own formula, which would
+// parse them again for each walk.
 var boards = sync.OnceValue(func() (all []board) {
 	// As in the library, the numbers of one keyboard also serve for a similar one.
 	for _, b := range []struct{ name, similar string }{
@@ -88,12 +88,15 @@ func (b board) entropy(length, turns, shifted int) float64 {
 	return math.Log2(walks) + math.Log2(shifts)
 }
 
-// walks finds sequences of three or more adjacent keys.
+// minRun is the minimum length of a walk, a repetition or a sequence.
+const minRun = 3
+
+// walks finds sequences of minRun or more adjacent keys.
 func (b board) walks(password string) (found []match.Match) {
 	start := 0
 	for start < len(password)-1 {
 		length, turns, shifted := b.walk(password[start:])
-		if length > 2 {
+		if length >= minRun {
 			end := start + length
 			found = append(found, match.Match{
 				Pattern:        "spatial",
@@ -115,7 +118,7 @@ func (b board) walks(password string) (found []match.Match) {
 func (b board) walk(text string) (length, turns, shifted int) {
 	previous := -1
 	for i := 1; i < len(text); i++ {
-		direction, upper := neighbour(b.Graph.Graph[text[i-1:i]], text[i:i+1])
+		direction, upper := directionTo(b.Graph.Graph[text[i-1:i]], text[i:i+1])
 		if direction < 0 {
 			return i, turns, shifted
 		}
@@ -130,10 +133,10 @@ func (b board) walk(text string) (length, turns, shifted int) {
 	return len(text), turns, shifted
 }
 
-// neighbour returns the direction from one key of a keyboard to another. The parameter around lists
-// the neighbors of the first key, and key is the second key. If key is not a neighbor, direction is
-// -1. upper reports whether key requires shift.
-func neighbour(around []string, key string) (direction int, upper bool) {
+// directionTo returns the direction from one key of a keyboard to another. around lists the neighbors of
+// the first key, and key is the second key. If key is not a neighbor, direction is -1. upper reports
+// whether key requires shift.
+func directionTo(around []string, key string) (direction int, upper bool) {
 	for i, both := range around {
 		if at := strings.Index(both, key); at >= 0 {
 			return i, at == 1
@@ -142,7 +145,7 @@ func neighbour(around []string, key string) (direction int, upper bool) {
 	return -1, false
 }
 
-// repeats finds characters that are repeated at least three times in a row, ignoring case.
+// repeats finds characters that appear at least minRun times in a row, ignoring case.
 func repeats(password string) (found []match.Match) {
 	runes := []rune(password)
 	start := 0
@@ -152,7 +155,7 @@ func repeats(password string) (found []match.Match) {
 			end++
 		}
 
-		if end-start > 2 {
+		if end-start >= minRun {
 			first := len(string(runes[:start])) // match.Match counts bytes
 			token := string(runes[start:end])
 			m := match.Match{
@@ -173,7 +176,7 @@ func repeats(password string) (found []match.Match) {
 // alphabets lists the signs whose sequences are easy to guess.
 var alphabets = []string{"abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"}
 
-// sequences finds three or more consecutive letters or digits, in ascending or descending order.
+// sequences finds minRun or more consecutive letters or digits, in ascending or descending order.
 func sequences(password string) (found []match.Match) {
 	start := 0
 	for start < len(password) {
@@ -183,7 +186,7 @@ func sequences(password string) (found []match.Match) {
 			end++
 		}
 
-		if end-start > 2 {
+		if end-start >= minRun {
 			m := match.Match{
 				Pattern:        "sequence",
 				DictionaryName: signs[:1],
@@ -211,8 +214,8 @@ func alphabetOf(text string) (signs string, step int) {
 	return "", 0
 }
 
-// stride returns the distance between the first two characters of text in a sequence of signs. It
-// returns 0 if the sequence lacks one of these characters.
+// stride returns the distance between the first two characters of text in an alphabet. It returns 0 if one
+// of these characters is not in the alphabet.
 func stride(signs, text string) int {
 	if len(text) < 2 {
 		return 0

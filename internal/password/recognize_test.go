@@ -11,8 +11,8 @@ import (
 	zxcvbn "github.com/ccojocar/zxcvbn-go"
 )
 
-// TestEstimateMatchesZxcvbn compares estimates with those of the library's matchers. The passwords
-// are random combinations of words, changed words, walks, sequences and noise. Cases in which the
+// TestEstimateMatchesZxcvbn shows that estimates equal those of the library's own matchers. The passwords
+// are random combinations of words, changed words, walks, sequences and noise. Passwords for which the
 // library is wrong are omitted: dates, and repetitions of multi-byte characters.
 func TestEstimateMatchesZxcvbn(t *testing.T) {
 	personal := []string{"ada.lovelace@example.com", "Ada Lovelace"}
@@ -31,17 +31,18 @@ func TestEstimateMatchesZxcvbn(t *testing.T) {
 		}
 
 		password := strings.ToValidUTF8(b.String()[:min(b.Len(), maxRated)], "")
-		if hasFourDigits(password) { // any four digits may form a date
+		if hasFourDigits(password) { // they may form a date
 			continue
 		}
 
 		got, _ := estimate(password, personal)
 		want := zxcvbn.PasswordStrength(password, splitWords(personal))
 		if got.Score != want.Score {
-			t.Errorf("the score of %q is %d, want %d like zxcvbn", password, got.Score, want.Score)
+			t.Errorf("the score of %q is %d, want %d, as by zxcvbn", password, got.Score, want.Score)
 		}
 		if math.Abs(got.Entropy-want.Entropy) > 0.001 {
-			t.Errorf("the entropy of %q is %.3f bits, want %.3f like zxcvbn", password, got.Entropy, want.Entropy)
+			t.Errorf("the entropy of %q is %.3f bits, want %.3f, as by zxcvbn",
+				password, got.Entropy, want.Entropy)
 		}
 	}
 }
@@ -89,7 +90,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// TestWeakDate shows that the reason for refusing a date names it.
+// TestWeakDate shows that the error for a date as a password says that the password contains a date.
 func TestWeakDate(t *testing.T) {
 	err := Policy{MinScore: 2}.Weak(t.Context(), "password", "10.12.1985")
 	if err == nil || !strings.Contains(err.Error(), "contains a date") {

@@ -17,8 +17,8 @@ const browserCookie = "selvage"
 
 // Browsers keeps browser sessions between requests. It implements the Store interface of
 // gorilla/sessions, and uses our session store as a cache of database rows. If the session store
-// lacks an entry, Browsers reads the rows. Therefore, nobody is signed out if the session store
-// loses its entries.
+// lacks an entry, Browsers reads the rows, so nobody is signed out if the session store loses its
+// entries.
 type Browsers struct {
 	Store   session.Store
 	Rows    BrowserRows
@@ -80,9 +80,8 @@ func (b *Browser) Values() map[string]string {
 	return values
 }
 
-// Renew saves the browser under a new id, and invalidates the old id. It must be called whenever
-// the browser's rights change. Otherwise an id that an attacker planted or stole earlier would get
-// the new rights.
+// Renew saves the browser under a new id, and invalidates the old id. Call it whenever the browser's rights
+// change. Otherwise an id that an attacker has planted or stolen before would also have the new rights.
 func (b *Browser) Renew(w http.ResponseWriter, r *http.Request) error {
 	old, id := b.s.ID, newBrowserID()
 	if err := b.all.Rows.MoveBrowser(r.Context(), digest(old), digest(id), b.Values()); err != nil {

@@ -36,7 +36,7 @@ func FuzzMembers(f *testing.F) {
 			got, ok := splitObject(body)
 			if err != nil {
 				if ok {
-					t.Errorf("splitObject accepts %q, want a refusal as by decodeMembers: %v", body, err)
+					t.Errorf("splitObject accepts %q, but decodeMembers refuses it: %v", body, err)
 				}
 				return
 			}
@@ -56,6 +56,8 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
+// TestReadAll shows that readAll returns the whole text even if it is given a wrong length, and that with
+// the right length it hardly allocates more than the text.
 func TestReadAll(t *testing.T) {
 	for _, size := range []int{0, 1, firstRead - 1, firstRead, firstRead + 1, 5 * firstRead, 1 << 20} {
 		text := strings.Repeat("x", size)

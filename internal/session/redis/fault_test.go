@@ -31,7 +31,7 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// failing returns a check that succeeds when the probe fails for the given reason.
+// failing returns a check that succeeds if the probe fails for the given reason.
 func failing(s *Store, reason string) func() error {
 	return func() error {
 		err := s.Probe(context.Background())
@@ -171,8 +171,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestPaused shows that if the server pauses, responses may be lost, but no caller gets the
-// response for another.
+// TestPaused shows that if the server pauses, reads may fail, but no caller gets the response to the
+// request of another.
 func TestPaused(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL})
@@ -228,14 +228,14 @@ func TestForeignValue(t *testing.T) {
 	for _, foreign := range []string{"code:one", "log", "", "login"} {
 		r.CLI(t, "SET", k.String(), foreign)
 		if _, err := s.Get(t.Context(), k); !errors.Is(err, problem.NotFound) {
-			t.Errorf("Get of %q = %v, want not found", foreign, err)
+			t.Errorf("Get of %q = %v, want problem.NotFound", foreign, err)
 		}
 		if _, err := s.Take(t.Context(), k); !errors.Is(err, problem.NotFound) {
-			t.Errorf("Take of %q = %v, want not found", foreign, err)
+			t.Errorf("Take of %q = %v, want problem.NotFound", foreign, err)
 		}
 		err := s.CompareAndSwap(t.Context(), k, []byte("one"), []byte("two"), time.Minute)
 		if !errors.Is(err, problem.NotFound) {
-			t.Errorf("CompareAndSwap of %q = %v, want not found", foreign, err)
+			t.Errorf("CompareAndSwap of %q = %v, want problem.NotFound", foreign, err)
 		}
 
 		if got := r.CLI(t, "GET", k.String()); got != foreign {

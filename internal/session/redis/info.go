@@ -20,8 +20,8 @@ type Server struct {
 	Version  string
 	Clock    time.Time // the time on the server
 	Replicas int
-	Used     int64  // bytes
-	Max      int64  // in bytes; 0 means no limit
+	Used     int64  // memory in use, in bytes
+	Max      int64  // maximum of Used; 0 means no limit
 	Policy   string // how the server evicts entries when it is full, such as "noeviction" or "allkeys-lru"
 	AOF      bool   // whether each change is logged to disk
 	Save     string // when the server saves snapshots, such as "3600 1 300 100"; "" means never, "?" means unknown

@@ -57,7 +57,7 @@ func create(t *testing.T, rows *store.Store, key backup.Key, to age.Recipient) b
 	return a
 }
 
-// restore restores an archive into a new data directory, which has a master key.
+// restore restores an archive into a new data directory, with a copy of the file master as its master key.
 func restore(t *testing.T, a backup.Archive, id age.Identity, database, master string) (dir string, err error) {
 	t.Helper()
 	r := restoreOf(t, a, id, database, master)
@@ -65,7 +65,7 @@ func restore(t *testing.T, a backup.Archive, id age.Identity, database, master s
 	return r.Config.Data, err
 }
 
-// restoreOf returns the Restore of an archive into a new data directory, which has a master key.
+// restoreOf returns a Restore of an archive into a new data directory, like restore.
 func restoreOf(t *testing.T, a backup.Archive, id age.Identity, database, master string) *Restore {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,8 +129,8 @@ func TestRestoreForged(t *testing.T) {
 	}
 }
 
-// TestRestoreBrokenAudit shows that a backup whose audit trail was modified is refused, unless the
-// caller accepts that.
+// TestRestoreBrokenAudit shows that a backup with a broken audit trail is refused, unless the caller
+// accepts it.
 func TestRestoreBrokenAudit(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	master := filepath.Join(dir, "master.key")
@@ -152,8 +152,8 @@ func TestRestoreBrokenAudit(t *testing.T) {
 	}
 }
 
-// TestRestoreElsewhere restores a backup of SQLite into SQLite and into PostgreSQL. It then
-// restores a backup of PostgreSQL into SQLite.
+// TestRestoreElsewhere shows that a backup of SQLite can be restored into SQLite and into PostgreSQL, and
+// a backup of PostgreSQL into SQLite, but that a restore does not replace a database in use.
 func TestRestoreElsewhere(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	master := filepath.Join(dir, "master.key")
@@ -282,8 +282,8 @@ func TestRestoreAfterKill(t *testing.T) {
 	}
 }
 
-// TestPruneAfterMismatch shows that a backup replaces older ones even if the media of a recording is
-// missing.
+// TestPruneAfterMismatch shows that a new backup replaces older backups even if the media of a recording
+// is missing.
 func TestPruneAfterMismatch(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	rows := storetest.Open(t, dir, nil)
@@ -376,8 +376,8 @@ func schemaOf(t *testing.T, rows *store.Store) int64 {
 	return current
 }
 
-// TestRestoreWithoutMedia shows what happens if media cannot be moved to its place. No server can
-// use the restored rows, and a second restore into the same database works.
+// TestRestoreWithoutMedia shows that if a restore cannot move the media to its place, no server can use
+// the restored rows, and a second restore into the same database succeeds.
 func TestRestoreWithoutMedia(t *testing.T) {
 	dir, id, url := storetest.Dir(t), newKey(t), servers.Postgres(t)
 	master := filepath.Join(dir, "master.key")
@@ -470,7 +470,8 @@ func TestRestoreStops(t *testing.T) {
 	steps := 0
 	r.Progress = func(string) {
 		steps++
-		if steps == 12 { // after the check of the archive
+		const afterCheck = 12 // the archive has been checked, and the restore has begun to write
+		if steps == afterCheck {
 			cancel()
 		}
 	}

@@ -16,8 +16,8 @@ func TestArguments(t *testing.T) {
 		want        string // expected error; "" for none
 	}{
 		{name: "all", takes: []string{"ID"}, args: []string{"1"}},
-		{name: "without the optional one", takes: []string{"ID", "[FILE]"}, args: []string{"1"}},
-		{name: "several of the last", takes: []string{"FILE…"}, args: []string{"a", "b", "c"}},
+		{name: "without the optional argument", takes: []string{"ID", "[FILE]"}, args: []string{"1"}},
+		{name: "the last argument several times", takes: []string{"FILE…"}, args: []string{"a", "b", "c"}},
 		{
 			name:  "too few",
 			takes: []string{"ID"},
@@ -30,19 +30,19 @@ func TestArguments(t *testing.T) {
 			want:  "delete takes no argument \"2\"; see `delete --help`",
 		},
 		{
-			name:  "an empty one",
+			name:  "an empty argument",
 			takes: []string{"ID", "[FILE]"},
 			args:  []string{"1", ""},
 			want:  "delete needs FILE, but it is empty",
 		},
 		{
-			name:  "an empty one of several",
+			name:  "one of several arguments is empty",
 			takes: []string{"FILE…"},
 			args:  []string{"a", ""},
 			want:  "delete needs FILE…, but it is empty",
 		},
 		{
-			name: "an empty one for a command without arguments",
+			name: "an empty argument for a command without arguments",
 			args: []string{""},
 			want: "delete takes no argument \"\"; see `delete --help`",
 		},

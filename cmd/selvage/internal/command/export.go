@@ -23,8 +23,8 @@ import (
 func (c *commands) exportCommand() *cobra.Command {
 	cmd := cli.Command("export FILE", "Write projects with their people, apps, resources and settings to a file",
 		c.with(c.export))
-	cmd.Long = `Write all projects, or the one that --project names, to a file of JSON lines, which selvage import
-reads with either kind of database. A file named - is stdout.
+	cmd.Long = `Write all projects, or the one that --project names, to a file of JSON lines. selvage import
+reads it into either kind of database. A file named - is stdout.
 
 The file contains the hashes of passwords, API keys and client secrets, so keep it private. It contains no
 logins, tokens, second factors, devices, recordings, calls, messages or audit trail: to move a whole
@@ -34,7 +34,7 @@ as logos and the passwords of SIP gateways.`
 	return cmd
 }
 
-// export writes projects to a file or to stdout, and prints what the file has and lacks.
+// export writes projects to a file or to stdout, and prints what it has written and what it has left out.
 func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	projects, err := exportedProjects(ctx, a, cmd)
 	if err != nil {

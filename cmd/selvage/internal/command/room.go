@@ -29,7 +29,7 @@ var roomSessionView = cli.View[calls.RoomSession]{
 	},
 }
 
-// formatSessionTime returns how long a room session has lasted.
+// formatSessionTime returns how long a room session lasted, or has lasted so far.
 func formatSessionTime(s calls.RoomSession) string {
 	return s.Duration(time.Now()).Round(time.Second).String()
 }

@@ -35,8 +35,8 @@ var Settings = sync.OnceValue(func() []Setting {
 	return settingsOf(reflect.TypeFor[Config](), "", nil, fieldComments())
 })
 
-// settingsOf lists the keys of a struct. The struct is the field of Config at index, and prefix is
-// its path, followed by a dot.
+// settingsOf lists the keys of a struct, which is Config or a field of it. index is the index of the field
+// in Config, and prefix is the path of the field, followed by a dot.
 func settingsOf(t reflect.Type, prefix string, index []int, comments map[string]string) (all []Setting) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -120,7 +120,8 @@ func (s Setting) Show(c Config) string {
 	return Redact(fmt.Sprint(v))
 }
 
-// NeedRestart lists the keys whose values differ from old and are read only at startup.
+// NeedRestart lists the keys that are read only at startup, and whose values in c differ from those in
+// old.
 func (c Config) NeedRestart(old Config) (keys []string) {
 	for _, s := range Settings() {
 		if !s.reload && !reflect.DeepEqual(s.Value(old), s.Value(c)) {
@@ -172,8 +173,8 @@ func (s Setting) flag() (name string, ok bool) {
 	return strings.ReplaceAll(s.Path, "_", "-"), true
 }
 
-// isShared reports whether all commands have the setting's flag. They need it to find the data of a
-// server. The other flags belong to the command serve.
+// isShared reports whether all commands have the setting's flag, because they need it to find the data of a
+// server. The flags of other settings belong to the command serve.
 func (s Setting) isShared() bool {
 	return s.Path == "data" || s.Path == "database" || s.Path == "sessions" || s.Path == "media"
 }

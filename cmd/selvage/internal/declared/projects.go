@@ -43,7 +43,7 @@ func projectFields(p *fabric.Project) []field {
 	return fields
 }
 
-// freshProject returns a new project with its defaults.
+// freshProject returns a project with default values.
 func freshProject() fabric.Project {
 	return fabric.Project{
 		RecordRate:         fabric.DefaultRecordRate,
@@ -99,8 +99,8 @@ func (d *Declarer) planProject(
 	return append(steps, contents...), nil
 }
 
-// findProject returns the existing project that an entry describes, or nil if it must be created.
-// Projects that other entries describe by ID are not found by name.
+// findProject returns the existing project that an entry describes, or nil if there is none. By name, it
+// finds only projects that no other entry describes by ID.
 func findProject(p project, existing []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
 	id, name := p.member("id"), p.member("name")
 	if id != nil {
@@ -147,8 +147,8 @@ func findProjectByID(
 	return &existing[i], nil
 }
 
-// take records that the entry describes the project in which the member has this value. If another
-// entry describes the same project, take returns an error.
+// take records that the entry describes the project whose member has this value. If another entry describes
+// the same project, take returns an error.
 func (p project) take(taken map[string]place, member, value string) error {
 	if other, twice := taken[member+value]; twice {
 		return p.errorf("another entry in line %d has the same %s", other.node.Line, member)
@@ -157,7 +157,8 @@ func (p project) take(taken map[string]place, member, value string) error {
 	return nil
 }
 
-// projectStep returns the step for the project itself, if it differs.
+// projectStep returns the step that creates or updates the project itself. It returns none if the project
+// already matches.
 func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fabric.Project) []Step {
 	s := Step{
 		Action:  Create,

@@ -37,8 +37,8 @@ type seed struct {
 	setup      string // link for the first operator; "" if there is an operator
 }
 
-// seed creates the project and everything in it. It writes unfinishedFile first, so that the next
-// start finds the project however early this one is interrupted.
+// seed creates the project and everything in it. It writes unfinishedFile first, so that if this start is
+// interrupted, however early, the next start finds the project.
 func (d *Demo) seed(ctx context.Context) (s seed, err error) {
 	id := uuid7.At(time.Now())
 	if err := datadir.Replace(d.file(unfinishedFile), []byte(id), 0o600); err != nil {
@@ -120,8 +120,8 @@ func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 const welcomeScript = `{"display_name": "Welcome", "contents": {"version": "1.0.0", "sections":
 	{"main": ["answer", {"play": {"url": "say:Welcome"}}, "hangup"]}}}`
 
-// seedResources creates the resources that the recorded calls went to: a script at /public/welcome
-// and a room at /public/workshop. It also creates a room to try at /public/lobby.
+// seedResources creates the resources of the recorded calls: a script at /public/welcome and a room at
+// /public/workshop. It also creates a room at /public/lobby, which developers can try.
 func (d *Demo) seedResources(ctx context.Context, s *seed) error {
 	resources := []struct{ kind, members string }{
 		{"swml_script", welcomeScript},
@@ -177,8 +177,7 @@ func (d *Demo) seedRecordings(ctx context.Context, s *seed) error {
 	return nil
 }
 
-// describe formats everything that was created. It adds three commands that work when they are
-// pasted into a shell.
+// describe formats everything that was created. It adds three commands that can be pasted into a shell.
 func (d *Demo) describe(s seed) string {
 	base := d.Where.Public
 	laml := base + "/api/laml/2010-04-01/Accounts/" + s.project.ID + "/Recordings"

@@ -17,7 +17,7 @@ func (e *Examination) keyChecks() []check {
 	return []check{{"Keys", "ring", e.ring}}
 }
 
-// ring checks the master key and the key ring that it decrypts.
+// ring checks the master key, and the key ring that is encrypted with it.
 func (e *Examination) ring(ctx context.Context) []Finding {
 	return e.overRows(ctx, func(s *store.Store) []Finding {
 		records, err := s.RingKeys(ctx)
@@ -36,8 +36,8 @@ func (e *Examination) ring(ctx context.Context) []Finding {
 	})
 }
 
-// master reads the master key. The returned key is nil if the master key is missing or unusable. If
-// needed is set, the finding for a missing master key is an error.
+// master reads the master key. The returned key is nil if the master key is missing or unusable. needed
+// means that a missing master key is an error.
 func (e *Examination) master(needed bool) ([]byte, Finding) {
 	if e.Config.MasterKey != "" {
 		key, err := keys.ParseMaster(string(e.Config.MasterKey))
@@ -94,7 +94,7 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 		if use == keys.Seal {
 			period = time.Duration(e.Config.Keys.SealingRotation)
 		}
-		// A tenth of the period, or at least an hour, is allowed before a rotation is overdue.
+		// A rotation may be late by a tenth of the period, or by an hour if that is longer.
 		allowed := period + max(period/10, time.Hour)
 		if since, ok := status.Since[use]; ok && time.Since(since) > allowed {
 			overdue = append(overdue, fmt.Sprintf("%s (%s)", use, stamp(since)))

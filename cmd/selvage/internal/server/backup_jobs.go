@@ -22,8 +22,8 @@ type backupJobs struct {
 	last dashboard.BackupJob
 }
 
-// newBackupJobs returns a backupJobs. At most one job runs at a time, so a channel with room for
-// one job never blocks a request.
+// newBackupJobs returns a backupJobs. Its channel has room for one job, which is enough to never block a
+// request, because at most one job runs at a time.
 func newBackupJobs() *backupJobs {
 	return &backupJobs{requested: make(chan dashboard.BackupJob, 1)}
 }
@@ -35,7 +35,7 @@ func (j *backupJobs) job() dashboard.BackupJob {
 	return j.last
 }
 
-// begin makes job the running job. It returns false if a different job is running.
+// begin makes job the running job. It returns false if a job is already running.
 func (j *backupJobs) begin(job dashboard.BackupJob) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -99,8 +99,8 @@ func (b backupRunner) shown() *dashboard.Backups {
 	}
 }
 
-// request starts a backup in the background. It records each request in the audit trail,
-// because a backup may replace the oldest one.
+// request starts a backup in the background. It records the request in the audit trail, because the new
+// backup may replace the oldest one.
 func (b backupRunner) request(ctx context.Context) error {
 	job := dashboard.BackupJob{}
 	if !b.backupJobs.begin(job) {

@@ -155,8 +155,8 @@ func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) 
 }
 
 // buildDeliverers builds the deliverers for events to webhooks, logouts to clients, and status
-// callbacks of recordings. Every node has these deliverers, whichever services it runs. webhook,
-// logout and callback are called with the result of each attempt.
+// callbacks of recordings. Every node has these deliverers, whichever services it runs. The functions
+// webhook, logout and callback receive the result of each attempt.
 func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
 		Queue:   a.Store.Webhooks.Queue(),

@@ -30,10 +30,10 @@ type metrics struct {
 	callbacks *prometheus.CounterVec
 	mails     *prometheus.CounterVec
 	calls     callMeter
-	byRoute   sync.Map // maps requestLabels to prometheus.Observer, which is faster than looking up label strings
+	byRoute   sync.Map // prometheus.Observer by requestLabels; faster than a look-up by label strings
 }
 
-// requestLabels are the values of the labels of a request's metric.
+// requestLabels are the labels with which a request is counted.
 type requestLabels struct {
 	route  string
 	status int
@@ -99,7 +99,7 @@ func (m *metrics) request(route string, status int, took time.Duration) {
 	o.(prometheus.Observer).Observe(took.Seconds())
 }
 
-// watch adds metrics of an app's state. The state is read whenever metrics are collected.
+// watch adds metrics of an app's state, which is read whenever the metrics are collected.
 func (m *metrics) watch(a *App) {
 	m.registry.MustRegister(a.databases)
 	if a.failover != nil {
@@ -170,7 +170,7 @@ func (m *metrics) watchChat(c *chat.Chat) {
 		}, func() float64 { return float64(c.Stats().Dropped) }))
 }
 
-// watchDeliverer adds the queue of a deliverer.
+// watchDeliverer adds the length and the age of a deliverer's queue.
 func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
 	m.gauge("selvage_"+name+"_queue", what+" waiting on all nodes, at most a minute old.", nil,
 		func() float64 {
@@ -185,7 +185,8 @@ func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
 		})
 }
 
-// watchMail adds the numbers of pending and undeliverable emails.
+// watchMail adds the numbers of pending and of undeliverable emails, and the age of the oldest pending
+// email.
 func (m *metrics) watchMail(p *mail.Post) {
 	m.gauge("selvage_mail_queue", "Emails waiting on all nodes, at most 15 seconds old.",
 		nil, func() float64 { return float64(p.Backlog().Waiting) })
@@ -213,7 +214,7 @@ func (m *metrics) watchCertificates(c certificates) {
 		})
 }
 
-// gauge adds a metric that read returns whenever metrics are collected.
+// gauge adds a metric. read returns its value, and is called whenever metrics are collected.
 func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))

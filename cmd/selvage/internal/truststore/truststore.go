@@ -2,9 +2,9 @@
 // machine. These are Debian's store, which curl and most other programs use, Chromium's store, and
 // the stores in each Firefox profile.
 //
-// It finds the stores of browsers below the user's home directory, and changes all stores only with
-// their own tools (update-ca-certificates, certutil). An authority is identified by its common
-// name. A new authority replaces an older one with the same name.
+// The package finds the stores of browsers below the user's home directory, and changes all stores only
+// with their own tools (update-ca-certificates, certutil). An authority is identified by its common
+// name: a new authority replaces an older one with the same name.
 package truststore
 
 import (
@@ -54,8 +54,8 @@ type Place struct {
 // Config selects the stores and the certificate.
 type Config struct {
 	Name   string                   // the common name of the authority's subject
-	Cert   *x509.Certificate        // its certificate; may be nil for Remove
-	Kinds  []Kind                   // kinds of stores; empty means all that exist
+	Cert   *x509.Certificate        // the authority's certificate; may be nil for Remove
+	Kinds  []Kind                   // kinds of stores; empty means all kinds that exist on this machine
 	Getenv func(name string) string // for HOME, XDG_DATA_HOME and the variables of sudo
 }
 
@@ -191,7 +191,8 @@ func (c Config) same(cert *x509.Certificate) bool {
 	return cert.IsCA && cert.Subject.CommonName == c.Name
 }
 
-// stateOf returns the state of a store that holds these certificates.
+// stateOf returns the state of a store that holds these certificates. trusted reports whether the store
+// trusts one of them for servers.
 func (c Config) stateOf(held []*x509.Certificate, trusted func(*x509.Certificate) bool) State {
 	state := Absent
 	for _, cert := range held {
