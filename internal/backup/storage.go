@@ -28,8 +28,8 @@ type Storage interface {
 	Files(folder string, do func(f File) error) error
 	// Remove deletes a file. If the file does not exist, Remove returns nil.
 	Remove(name string) error
-	// RemoveUnfinished deletes what calls of Write have left that were interrupted by a crash. It must
-	// not run while backups are written to the Storage.
+	// RemoveUnfinished deletes what calls of Write have left behind because of a crash. It must not run
+	// while backups are written to the Storage.
 	RemoveUnfinished() error
 }
 
@@ -119,7 +119,7 @@ func (f folder) Files(prefix string, do func(File) error) error {
 	})
 }
 
-// walk calls do for everything in a folder, as [fs.WalkDir] does.
+// walk calls do for everything in a folder, like [fs.WalkDir]. It ignores what is removed meanwhile.
 func (f folder) walk(folder string, do func(name string, e fs.DirEntry) error) error {
 	err := fs.WalkDir(f.root.FS(), folder, func(name string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestServerSettings shows that with Full, an acknowledged change is on disk whatever the role's
-// defaults are, and that changes run in READ COMMITTED, as they require.
+// TestServerSettings shows that with Full, an acknowledged change is on disk, and that changes run in READ
+// COMMITTED, which they require, whatever the defaults of the role are.
 func TestServerSettings(t *testing.T) {
 	address := servers.Postgres(t)
 	for _, tt := range []struct {
@@ -206,8 +206,8 @@ func wantRefused(t *testing.T, c Config, want string) {
 	}
 }
 
-// TestServerURLs shows that if a URL names several hosts, hosts that do not answer are skipped.
-// Tables are created in the schema that the URL's search_path names. Without an sslmode, a server
+// TestServerURLs shows that if a URL names several hosts, hosts that do not answer are skipped, and that
+// tables are created in the schema that the URL's search_path names. Without an sslmode, a server
 // that has no certificate is used without TLS.
 func TestServerURLs(t *testing.T) {
 	skipping := func(u *url.URL) { u.Host = "127.0.0.1:1," + u.Host }
@@ -226,8 +226,8 @@ func TestServerURLs(t *testing.T) {
 	}
 }
 
-// TestServerWithoutRights shows that a role without the right to create tables gets a clear error,
-// but does not need the right once the tables exist.
+// TestServerWithoutRights shows that if the role may not create tables, the error says so, and that the
+// role does not need this right once the tables exist.
 func TestServerWithoutRights(t *testing.T) {
 	own := servers.OwnPostgres(t)
 	owner := own.Database(t)
@@ -251,7 +251,8 @@ func TestServerWithoutRights(t *testing.T) {
 	}
 }
 
-// makeMissingTable creates a table unless it exists. It needs no right to create tables if it does.
+// makeMissingTable creates a table unless the table exists. If it exists, the right to create tables is not
+// needed.
 func makeMissingTable(ctx context.Context, db *sql.DB, d Dialect) error {
 	exists, err := d.HasTable(ctx, db, "t")
 	if err != nil || exists {

@@ -14,10 +14,10 @@ func TestDelay(t *testing.T) {
 		attempt := i + 1
 		d, again := delay(attempt, 0)
 		if !again {
-			t.Errorf("attempt %d is the last one, want another after %v", attempt, about)
+			t.Errorf("attempt %d is the last, want another attempt after %v", attempt, about)
 		}
 		if d < about*8/10 || d > about*12/10 {
-			t.Errorf("delay after attempt %d = %v, want %v, give or take a fifth", attempt, d, about)
+			t.Errorf("delay after attempt %d = %v, want %v, or up to a fifth more or less", attempt, d, about)
 		}
 		sum += d
 	}

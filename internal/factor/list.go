@@ -20,8 +20,8 @@ type Factor struct {
 	ID       string // for recovery codes, the same as Type
 	Type     string
 	Name     string // for passkeys
-	BackedUp bool   // for passkeys: whether it is stored on several devices
-	Left     int    // for recovery codes: how many are left
+	BackedUp bool   // for passkeys: whether the passkey is stored on several devices
+	Left     int    // for recovery codes: how many can still be used
 	Created  time.Time
 	Used     time.Time // zero if never used
 }
@@ -70,8 +70,8 @@ func (f *Factors) Rename(ctx context.Context, o Owner, id, name string) error {
 	return f.c.Store.RenamePasskey(ctx, o, id, PasskeyName(name))
 }
 
-// Remove deletes one of the owner's factors by its id in List. If no passkey or app remains, Remove
-// also deletes the recovery codes.
+// Remove deletes the owner's factor with the given [Factor.ID]. If neither a passkey nor an app remains,
+// Remove also deletes the recovery codes.
 func (f *Factors) Remove(ctx context.Context, o Owner, id string) error {
 	return f.remove(ctx, o, id, false)
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A Bound is the maximum cost of one input for a parser. Bounds leave room for slow machines. They
-// only need to catch parsers whose work is not proportional to the length of the input.
+// A Bound is the maximum cost of one input for a parser. Bounds can leave room for slow machines, because
+// they only need to catch parsers whose work is not proportional to the length of the input.
 type Bound struct {
 	CPU        time.Duration // CPU time allowed for any input
 	CPUPerByte time.Duration // CPU time allowed in addition for each byte of the input
@@ -28,7 +28,7 @@ type Bound struct {
 var Parser = Bound{CPU: time.Millisecond, CPUPerByte: time.Microsecond, Heap: 64 << 10, PerByte: 64}
 
 // tries is how many times an input that exceeds its bound is measured again. The lowest result
-// counts, since other processes and the garbage collector can only increase it.
+// counts, since other processes and the garbage collector can only make a result higher.
 const tries = 8
 
 // A T is the part of testing.TB that [Bound.Check] needs.
@@ -65,8 +65,8 @@ func (b Bound) Check(t T, n int, parse func()) {
 // runtime counts small objects only when their span is full.
 const countedLate = 64 << 10
 
-// slowdown returns how many times slower instrumented code is: under the race detector, or while
-// the fuzzer records coverage.
+// slowdown returns how many times slower the code runs if it is instrumented: by the race detector, or by
+// the fuzzer, which records coverage.
 var slowdown = sync.OnceValue(func() time.Duration {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

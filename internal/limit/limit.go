@@ -18,12 +18,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Name names a limit. It is a key in the section "limits" of the configuration, with these
-// exceptions: LoginPerDevice uses the rate of LoginPerAccount, each project sets the rate of Uploads,
-// and the rates of Exports and AccountForms are fixed.
+// A Name names a limit. It is the key of the limit's rate in the section "limits" of the configuration,
+// with these exceptions: LoginPerDevice has the rate of LoginPerAccount, each project sets its rate of
+// Uploads, and the rates of Exports and AccountForms are fixed.
 type Name string
 
-// The names of the limits.
+// These are the names of the limits.
 const (
 	LoginPerAccount       Name = "login_per_account"        // failed passwords for an account, from unknown devices
 	LoginPerDevice        Name = "login_per_device"         // failed passwords from a device that the account knows
@@ -86,10 +86,9 @@ func (l *Limiter) Set(rates Rates) {
 	clear(l.shares)
 }
 
-// Take counts one event against the named limit. The parameter who names the caller, such as an
-// account or a network. The count is exact: of any number of concurrent callers, only as many
-// succeed as the limit allows. The others get problem.RateLimited with the time to wait, and are
-// not counted.
+// Take counts one event against the named limit. who names the caller, such as an account or a network.
+// The count is exact: of any number of concurrent calls, only as many succeed as the limit allows. The
+// others return problem.RateLimited with the time to wait, and are not counted.
 func (l *Limiter) Take(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {
@@ -173,8 +172,8 @@ func (l *Limiter) ask(ctx context.Context, key session.Key, rate session.Rate, n
 	return l.meter.Allow(key, rate, n), nil
 }
 
-// refused returns err if it is not nil. Otherwise, if wait is positive, refused returns the error
-// for a caller that must wait.
+// refused converts a result of ask to an error: err, if it is not nil, or the error for a caller that must
+// wait, if wait is positive.
 func refused(wait time.Duration, err error) error {
 	if wait <= 0 || err != nil {
 		return err

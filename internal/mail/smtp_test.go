@@ -65,7 +65,7 @@ func anonymous(t *testing.T, s *inbox.Server) mail.SMTP {
 	return to
 }
 
-// TestSend shows that an email sent with a password reaches a real server, over TLS unless the
+// TestSend shows that an email sent with a password reaches a real server: over TLS, or without TLS if the
 // server is on this machine.
 func TestSend(t *testing.T) {
 	tests := []struct {
@@ -133,8 +133,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendRequiresTLS shows that nothing is sent without TLS or to a server whose certificate is
-// not trusted, and that a wrong password is a temporary error.
+// TestSendRequiresTLS shows that nothing is sent without TLS, or to a server whose certificate is not
+// trusted. It also shows that a wrong password is a temporary error.
 func TestSendRequiresTLS(t *testing.T) {
 	t.Run("no STARTTLS", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
@@ -252,7 +252,7 @@ func sendTo(t *testing.T, l net.Listener, to mail.Server, answers string) (comma
 	return string(r.commands), err
 }
 
-// TestSendInjects shows that text from users cannot add a header line.
+// TestSendInjects shows that text from users cannot add header lines or recipients.
 func TestSendInjects(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
 	to := anonymous(t, s)
@@ -319,7 +319,7 @@ func TestSendInternational(t *testing.T) {
 		t.Fatalf("Send to a server without SMTPUTF8 = %v, want a permanent error", err)
 	}
 	if !strings.Contains(err.Error(), "SMTPUTF8") {
-		t.Errorf("Send to a server without SMTPUTF8 = %v, want an error that names it", err)
+		t.Errorf("Send to a server without SMTPUTF8 = %v, want an error that names SMTPUTF8", err)
 	}
 }
 

@@ -24,8 +24,8 @@ type Policy struct {
 	Hasher    *Hasher       // rates passwords in a queue; nil means that they are rated immediately
 }
 
-// Weak returns a problem that names param if a password that Check accepts is too short for the
-// policy, is known from a breach, or is too easy to guess. The parameter known lists words that an
+// Weak checks a password that Check accepts. It returns a problem that names param if the password is too
+// short for the policy, is known from a breach, or is too easy to guess. known lists words that an
 // attacker may know about the user, such as the email address, names and the project. Weak uses no
 // external service.
 func (p Policy) Weak(ctx context.Context, param, password string, known ...string) error {
@@ -66,11 +66,12 @@ func weak(param, why string) error {
 	}
 }
 
-// Limits on the input of a rating. The time to rate a password grows at least with the square of
+// Only the beginning of a password is rated, because the time to rate it grows at least with the square of
 // its length. If the beginning of a password is strong, the whole password is strong.
 const (
 	maxRated    = 32  // bytes of the password
 	maxKnown    = 64  // number of known words
+	minKnownLen = 3   // bytes of each known word
 	maxKnownLen = 100 // bytes of each known word
 )
 
@@ -95,15 +96,15 @@ func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	return scoring.MinimumEntropyMatchSequence(password, found), steps
 }
 
-// splitWords splits each text in known into words. It returns the words and the texts in lower
-// case. It omits words and texts that are shorter than three bytes or longer than maxKnownLen, and
-// returns at most maxKnown of them.
+// splitWords splits each text in known into words, and returns the words and the texts in lower case. It
+// omits those that are shorter than minKnownLen or longer than maxKnownLen, and returns at most maxKnown.
 func splitWords(known []string) (all []string) {
 	for _, text := range known {
 		text = strings.ToLower(strings.ToValidUTF8(text[:min(len(text), maxKnown*maxKnownLen)], ""))
 		parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("@.-_ +/", r) })
 		for _, word := range append(parts, text) {
-			if len(all) < maxKnown && len(word) >= 3 && len(word) <= maxKnownLen && !slices.Contains(all, word) {
+			fits := len(word) >= minKnownLen && len(word) <= maxKnownLen
+			if len(all) < maxKnown && fits && !slices.Contains(all, word) {
 				all = append(all, word)
 			}
 		}

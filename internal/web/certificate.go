@@ -14,8 +14,8 @@ import (
 )
 
 // Certificates returns the client's certificate, followed by intermediate certificates. It returns
-// nil if the client did not use a certificate. Only the client's possession of the private key has
-// been checked.
+// nil if the client did not use a certificate. The server has only checked that the client has the private
+// key, not who issued the certificate.
 func Certificates(r *http.Request) []*x509.Certificate {
 	if r.TLS == nil {
 		return nil
@@ -37,8 +37,8 @@ func CertificateBinding(r *http.Request) string {
 const maxCertificate = 16 << 10
 
 // forwardCertificate replaces the certificates of r with the certificate in the named header, and
-// removes the header. If the header is missing or invalid, the client has no certificate, since the
-// certificate of the connection is the proxy's own.
+// removes the header. If the header is missing or invalid, it removes the certificates, because those of
+// the connection belong to the proxy.
 func forwardCertificate(r *http.Request, name string) {
 	values := r.Header.Values(name)
 	r.Header = r.Header.Clone()
@@ -119,7 +119,7 @@ func decodeEscapedPEM(escaped string) (der []byte, ok bool) {
 }
 
 // envoyCertificate returns the value of Cert in an X-Forwarded-Client-Cert with one element. If the
-// header has several elements, ok is false, because all but the last may come from a client.
+// header has several elements, ok is false, because a client may have sent all but the last element.
 func envoyCertificate(value string) (text string, ok bool) {
 	pairs := splitEscaped(value)
 	if pairs == nil {

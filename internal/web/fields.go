@@ -10,8 +10,8 @@ import (
 )
 
 // Fields reads the body like [Members], but accepts repeated fields. It returns the fields of a
-// form, or the members of a JSON object as text. An array stands for a repeated field, and null for
-// a missing field. An empty body without a content type has no fields.
+// form, or the members of a JSON object as text. In JSON, an array stands for a repeated field, and null
+// for a missing field. An empty body without a content type has no fields.
 func Fields(r *http.Request) (url.Values, error) {
 	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
 		return url.Values{}, nil
@@ -44,7 +44,7 @@ func Fields(r *http.Request) (url.Values, error) {
 	return fields, nil
 }
 
-// texts returns a JSON value as text. If the value is an array, it returns each element as text.
+// texts returns a JSON value as text or, if the value is an array, each element as text.
 func texts(name string, raw json.RawMessage) ([]string, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {

@@ -19,7 +19,7 @@ func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 }
 
 // splitObject is a fast version of jsonMembers for valid objects. The members share the memory of
-// body. For any other body, ok is false.
+// body. If body is not a valid object, ok is false.
 func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 	body = bytes.TrimLeft(body, jsonSpace)
 	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
@@ -51,8 +51,8 @@ func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 // jsonSpace is the white space of JSON.
 const jsonSpace = " \t\r\n"
 
-// cutValue returns the first value in text, which must be part of a valid object, and the text
-// after it. It skips white space before and after the value.
+// cutValue returns the first value in text, and the text after the value. It skips white space before and
+// after the value. text must be part of a valid object.
 func cutValue(text []byte) (value, after []byte) {
 	text = bytes.TrimLeft(text, jsonSpace)
 	n := valueLength(text)
@@ -102,8 +102,8 @@ func compositeLength(text []byte) int {
 	}
 }
 
-// decodeMembers is a slower version of jsonMembers that uses more memory, but explains what is
-// wrong with a body.
+// decodeMembers is a version of jsonMembers that is slower and uses more memory than splitObject, but
+// explains what is wrong with a body.
 func decodeMembers(body []byte) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// statusClientLeft is logged and counted for a request whose client has closed the connection, so
-// that no client receives the response. nginx uses the same status.
+// statusClientLeft is logged and counted for a request whose client has closed the connection. No client
+// receives this status. nginx uses the same status.
 const statusClientLeft = 499
 
 // errClientLeft is logged as the cause for a request whose client has closed the connection.
@@ -55,8 +55,8 @@ func Refuse(ctx context.Context, err error) {
 	}
 }
 
-// HasClientLeft reports whether err ended the request of ctx only because its client closed the
-// connection.
+// HasClientLeft reports whether the client of the request of ctx closed the connection, and err is only a
+// consequence of that.
 func HasClientLeft(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) && ctx.Err() != nil
 }

@@ -12,8 +12,8 @@ import (
 // ends.
 var lingerKey = session.Key{Kind: "failover", ID: "until"}
 
-// grain is the precision of the time at which the lingering ends. It is coarse, so that the time is
-// rarely written and clocks may differ slightly.
+// grain is the precision of the time at which the lingering ends. It is coarse, so that the time need
+// rarely be written, and the clocks of the nodes may differ slightly.
 const grain = time.Minute
 
 // lingers reports whether the fallback may hold entries from an outage.
@@ -62,8 +62,8 @@ func (s *Store) watchLinger() {
 	}
 }
 
-// readLinger reads the time that is stored in the fallback. If this process knows a later time,
-// readLinger stores the later one.
+// readLinger reads the end of the lingering from the fallback. If this process knows of a later end,
+// readLinger stores that in the fallback.
 func (s *Store) readLinger() error {
 	ctx, cancel := context.WithTimeout(s.done, time.Second)
 	defer cancel()

@@ -9,12 +9,12 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A wire forwards connections to a server. It can be cut, or drop all answers.
+// A wire forwards connections to a server.
 type wire struct {
 	URL   string
 	mu    sync.Mutex
-	deaf  bool
-	cut   bool
+	deaf  bool // answers are dropped
+	cut   bool // connections are closed, and new ones fail
 	conns []net.Conn
 }
 
@@ -59,7 +59,8 @@ func (w *wire) accept(l net.Listener, server string) {
 	}
 }
 
-// carry forwards bytes until a connection is closed. While the wire is deaf, it drops answers.
+// carry forwards bytes from one connection to the other, until one of them is closed. answers says whether
+// the bytes are answers of the server, which are dropped while the wire is deaf.
 func (w *wire) carry(to, from net.Conn, answers bool) {
 	buf := make([]byte, 64<<10)
 	for {

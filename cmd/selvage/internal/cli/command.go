@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// Noun returns a command that does nothing itself but groups the commands of a noun.
+// Noun returns a command that only groups the commands of a noun. By itself, it prints its help.
 func Noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: KnownCommand, RunE: Help}
 	cmd.AddCommand(verbs...)
@@ -20,7 +20,7 @@ func Noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 // Help runs a command by printing its help.
 func Help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// Command returns a command that runs do. The usage line consists of its name and the names of its
+// Command returns a command that runs do. use consists of the command's name and the names of its
 // arguments, such as "show ID". The last argument may be optional ("[ID]") or repeatable ("ID…").
 func Command(use, short string, do func(*cobra.Command, []string) error) *cobra.Command {
 	names := strings.Fields(use)[1:]
@@ -46,7 +46,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 // NoArguments rejects all arguments, for a command whose usage line shows flags.
 var NoArguments = Arguments()
 
-// Arguments returns a check that a command gets the named arguments; see Command.
+// Arguments returns a check that a command gets the named arguments. Their names are as in Command.
 func Arguments(names ...string) cobra.PositionalArgs {
 	last := ""
 	if len(names) > 0 {

@@ -109,9 +109,10 @@ func (c caCommands) command() *cobra.Command {
 		func(cmd *cobra.Command, a localCA) error {
 			return c.changeTrust(cmd, a.Certificate(), (*truststore.Stores).Install)
 		}))
-	install.Long = `Add the certificate to Debian's store, which curl and most programs read (this needs root), to
-Chromium's and to that of each Firefox profile (these need certutil, from libnss3-tools). Stores that
-have it are left unchanged; an older authority of the same name is replaced. Restart browsers afterwards.`
+	install.Long = `Add the certificate to Debian's store, which curl and most programs read (this needs
+root), and to the stores of Chromium and of each Firefox profile (these need certutil, from
+libnss3-tools). Stores that already have it are left unchanged; an older authority of the same name is
+replaced. Restart browsers afterwards.`
 	uninstall := cli.Command("uninstall", "Undo what install did", c.uninstallCA)
 	uninstall.Long = `Remove the authority, and any other of the same name, from the stores.`
 	for _, cmd := range []*cobra.Command{install, uninstall} {

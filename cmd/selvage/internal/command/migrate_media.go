@@ -50,12 +50,12 @@ func newCopiedMediaJSON(r backups.CopiedMedia) copiedMediaJSON {
 }
 
 const copyMediaHelp = `Copy the media of all recordings to another place, such as from a directory to an
-object store, or back. Each copy is read again and compared with the checksum measured at the upload.
+object store, or back. Each copy is read back and compared with the checksum measured at the upload.
 Missing and damaged files are listed, and the command then fails.
 
-Servers may run during the copy; recordings that they store later are not in it. Stop them, run the
-command again and set media to the new place. Files that are already there are not written again. For
-a bucket, set s3.access_key and s3.secret_key.`
+Servers may run during the copy, but recordings that they store meanwhile may be missing from it. So stop
+the servers afterwards, run the command again and set media to the new place. Files that are already
+there are not written again. For a bucket, set s3.access_key and s3.secret_key.`
 
 func (c *commands) copyMediaCommand() *cobra.Command {
 	cmd := cli.Command("copy-media", "Copy the media of recordings, between a directory and an object store",
@@ -65,8 +65,8 @@ func (c *commands) copyMediaCommand() *cobra.Command {
 	return cmd
 }
 
-// copyMedia copies the media of all recordings to the place that --to names, and prints a summary.
-// It lists missing and damaged files, and then returns an error.
+// copyMedia copies the media of all recordings to the place that --to names, and prints a summary. If
+// files are missing or damaged, it lists them and returns an error.
 func (c *commands) copyMedia(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	if err := cli.Need(cmd, "to"); err != nil {
 		return err

@@ -53,8 +53,8 @@ func (c *commands) ringCommand() *cobra.Command {
 	ls := n.listCommand("list", "List the keys that sign and seal")
 	rotate := cli.Command("rotate [USE]", "Activate the next key", c.with(c.rotateRing))
 	rotate.Long = `Replace the current signing or sealing key with the next one. USE is RS256, ES256, PS256,
-EdDSA or seal; without it, all keys are rotated. A key can be activated once it has been published so long that
-every verifier knows it. Everything that the previous key signed or sealed stays valid.
+EdDSA or seal; without it, all keys are rotated. A key can be activated once it has been published so
+long that every verifier knows it. Everything that the previous key signed or sealed stays valid.
 
 A running server rotates keys by itself: see keys.signing_rotation and keys.sealing_rotation.`
 	rotate.Flags().Bool("now", false,

@@ -35,7 +35,7 @@ func rates(c config.Config) limit.Rates {
 	}
 }
 
-// outboundLimits returns the caps on calls through SIP gateways.
+// outboundLimits returns the limits on calls through SIP gateways.
 func outboundLimits(c config.Config) calls.OutboundLimits {
 	l := c.Limits
 	return calls.OutboundLimits{
@@ -71,9 +71,9 @@ func outboundMinutes(limit int) time.Duration {
 	return time.Duration(callCount(limit)) * time.Minute
 }
 
-// loginRate returns a rate that allows this many wrong passwords immediately. After that, it allows
-// one and a half times as many per hour. The default of 10 therefore allows at most 25 within any
-// hour: ten, and one every four minutes.
+// loginRate returns a rate that allows the given number of wrong passwords immediately, and after that
+// one and a half times as many per hour. The default of 10 therefore allows at most 25 within any hour:
+// ten immediately, and then one every four minutes.
 func loginRate(passwords int) session.Rate {
 	return session.Rate{Burst: passwords, Every: limit.Of(passwords, 40*time.Minute).Every}
 }
@@ -102,8 +102,8 @@ func (a *App) admitMessage(ctx context.Context, sender, embedKey string) error {
 	return err
 }
 
-// countMediaMiss counts a request for media as a miss of its network, before it is known whether
-// the media exists. If the media exists, the caller calls found, which undoes the count.
+// countMediaMiss counts a request for media against the limit of its network for unknown media, before it
+// is known whether the media exists. If the media exists, the caller calls found, which undoes the count.
 func (a *App) countMediaMiss(r *http.Request) (found func(), err error) {
 	network := web.Network(r)
 	if err := a.limits.Pass(r.Context(), limit.MediaMissesPerNetwork, network); err != nil {

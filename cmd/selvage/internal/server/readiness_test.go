@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestReadiness shows how dependencies are reported at first, and how they are reported after
+// TestReadiness shows how dependencies are reported in the first response, and in a response after
 // lostAfter.
 func TestReadiness(t *testing.T) {
 	unavailable := fmt.Errorf("asking: %w: %w",
@@ -87,7 +87,8 @@ func TestReadiness(t *testing.T) {
 	})
 }
 
-// TestReadinessOfLost shows that a lost dependency becomes ready again only after it has answered.
+// TestReadinessOfLost shows that a dependency that was not ready becomes ready again only after it has
+// answered, while a dependency that was ready may be busy.
 func TestReadinessOfLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var takes time.Duration
@@ -119,10 +120,10 @@ func TestReadinessOfLost(t *testing.T) {
 		time.Sleep(askEvery + 1)
 		got := r.check()
 		if got["ready"].err != nil {
-			t.Errorf("a busy dependency that was ready is %q, want busy", got["ready"])
+			t.Errorf("a dependency that was ready and is busy is %q, want busy", got["ready"])
 		}
 		if got["lost"].err == nil {
-			t.Errorf("a busy dependency that was lost is %q, want refused", got["lost"])
+			t.Errorf("a dependency that was lost and is busy is %q, want refused", got["lost"])
 		}
 		time.Sleep(takes)
 		for name, last := range r.check() {
@@ -134,8 +135,8 @@ func TestReadinessOfLost(t *testing.T) {
 	})
 }
 
-// TestReadinessOfMany shows that a dependency is asked the same number of times, however many
-// probes there are. It is asked once in total if it hangs, and otherwise once a second.
+// TestReadinessOfMany shows that a dependency is asked at most once a second, however many requests
+// arrive, and only once in total while it hangs.
 func TestReadinessOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, slow atomic.Int32

@@ -11,10 +11,9 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestImportNumberAgain shows that a number whose resource does not exist yet is not created. If the
-// import is repeated once the resource exists, the resource gets the calls of the number. The same
-// applies if an import was interrupted after it had created the number. An existing number is not
-// rejected if its resource is gone.
+// TestImportNumberAgain shows that a number is rejected while its resource does not exist. Repeating the
+// import once the resource exists assigns the number to the resource, even if an import has created the
+// number before and was then interrupted. An existing number is not rejected if its resource is gone.
 func TestImportNumberAgain(t *testing.T) {
 	t.Run("rejected", func(t *testing.T) { testImportNumberAgain(t, false) })
 	t.Run("interrupted", func(t *testing.T) { testImportNumberAgain(t, true) })

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// An account is the user account whose browsers are configured. Under sudo it is the caller's
-// account, and otherwise the account of the process.
+// An account is the user account whose browsers are configured: under sudo, that of the user who called
+// sudo, and otherwise that of the process.
 type account struct {
 	home   string
 	data   string              // XDG_DATA_HOME
@@ -22,8 +22,8 @@ type account struct {
 	as     *syscall.Credential // nil means the account of the process
 }
 
-// whoIs returns the account. Under sudo, programs run as the caller, so that files in the caller's
-// home directory do not belong to root.
+// whoIs returns the account. Under sudo, programs run as the user who called sudo, so that the files they
+// create in this user's home directory do not belong to root.
 func whoIs(getenv func(string) string) (account, error) {
 	a := account{
 		home:   getenv("HOME"),
@@ -97,8 +97,8 @@ func (a account) run(ctx context.Context, stdin []byte, program string, args ...
 	return out, nil
 }
 
-// lastLine returns the last line that a program printed to stderr. If there is none, it returns how
-// the program ended.
+// lastLine returns the last line that a program printed to stderr or, if it printed nothing, how the
+// program ended.
 func lastLine(stderr []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
