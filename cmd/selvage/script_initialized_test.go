@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A dataTemplate is a data directory with keys, and a database with a schema, as the first command
-// leaves them. To save time, it is created once and copied for each script that uses it.
+// A dataTemplate is a data directory with keys, and a database with a schema, as they are after the first
+// command. To save time, the template is created once and copied for each script that uses it.
 type dataTemplate struct {
 	t    *testing.T // the original is deleted when this test ends
 	once sync.Once
@@ -46,8 +46,8 @@ func (d *dataTemplate) cmdInitialized(ts *testscript.TestScript, _ bool, _ []str
 	}
 }
 
-// create runs a command and reads the files that it writes. It omits SQLite's -shm files, which
-// SQLite creates again.
+// create runs a command and reads the files that the command has written, except SQLite's -shm files,
+// which SQLite creates again.
 func (d *dataTemplate) create(selvage string) error {
 	dir := d.t.TempDir()
 	d.backend = servers.Backend(d.t)

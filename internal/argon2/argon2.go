@@ -1,10 +1,9 @@
 // Package argon2 derives keys from passwords with argon2id (RFC 9106).
 //
-// It computes the same keys as golang.org/x/crypto/argon2, in about half the time on processors
-// with AVX2. On these processors, it mixes four words with one instruction. A [Deriver] reuses its
-// memory for the next key, so that neither the kernel nor the garbage collector has to prepare
-// memory again. For several lanes, and on processors without AVX2, the package calls
-// golang.org/x/crypto/argon2.
+// It computes the same keys as golang.org/x/crypto/argon2. On processors with AVX2, it takes about half
+// the time, because it mixes four words with one instruction. A [Deriver] reuses its memory for the next
+// key, so that neither the kernel nor the garbage collector has to prepare memory again. For several
+// lanes, and on processors without AVX2, the package calls golang.org/x/crypto/argon2.
 package argon2
 
 import (
@@ -32,8 +31,9 @@ type Deriver struct {
 	memory []block
 }
 
-// IDKey returns a key of size bytes for a password. time is the number of passes, memory the memory
-// in KiB, and threads the number of lanes. Like [argon2.IDKey], it panics if time or threads is 0.
+// IDKey returns a key of size bytes for a password. time is the number of passes, memory is the amount of
+// memory in KiB, and threads is the number of lanes. Like [argon2.IDKey], it panics if time or threads is
+// 0.
 func (d *Deriver) IDKey(password, salt []byte, time, memory uint32, threads uint8, size uint32) []byte {
 	if !fast || threads != 1 || time == 0 || size == 0 {
 		return argon2.IDKey(password, salt, time, memory, threads, size)

@@ -1,8 +1,8 @@
 // Package brand prepares the logo and the color of a project or client for pages and emails.
 //
-// An uploaded picture is redrawn as a small PNG, so that only the pixels of the uploaded file
-// survive. A chosen color is adjusted so that text in it, and on it, is readable in both themes
-// (WCAG 2.2, contrast minimum).
+// An uploaded picture is redrawn as a small PNG, so that nothing of the uploaded file survives except its
+// pixels. A chosen color is adjusted so that text in this color, and text on it, is readable in both
+// themes (WCAG 2.2, contrast minimum).
 package brand
 
 import (
@@ -36,7 +36,8 @@ type Logo struct {
 	PNG  []byte
 }
 
-// decoding limits memory and CPU use: only one picture is decoded at a time.
+// decoding is full while a picture is being decoded. Only one picture is decoded at a time, to limit the
+// use of memory and CPU.
 var decoding = make(chan struct{}, 1)
 
 // MakeLogo redraws an uploaded picture. It refuses SVG, since SVG documents may contain scripts.
@@ -63,8 +64,8 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	return encode(fit(picture))
 }
 
-// encode encodes a picture as a logo. Photographs can be too large, so it shrinks the picture until
-// the file fits.
+// encode encodes a picture as a logo. If the file is larger than maxFile, as it can be for a photograph,
+// encode shrinks the picture until the file fits.
 func encode(picture *image.NRGBA) (Logo, error) {
 	encoder := png.Encoder{CompressionLevel: png.BestCompression, BufferPool: &buffer{}}
 	drawn, scale := picture, 1.0

@@ -13,8 +13,8 @@ import (
 type Server struct {
 	Host     string
 	Port     int
-	Implicit bool // TLS from the start (smtps, RFC 8314) instead of STARTTLS
-	Plain    bool // no TLS: on loopback, or if configured
+	Implicit bool // use TLS from the start (smtps, RFC 8314) instead of STARTTLS
+	Plain    bool // use no TLS, because the server is on loopback or the URL says so
 	User     string
 	Password string
 	Roots    *x509.CertPool // trusted roots; nil means the system's
@@ -26,8 +26,8 @@ var ErrBox = errors.New("emails are stored on this server")
 // ParseURL parses the URL of a mail server:
 //
 //   - log: selects the Box, and the error is ErrBox.
-//   - smtp://user@host:587 uses STARTTLS. It uses no TLS if the host is this machine, unless the
-//     URL ends in ?tls=starttls. ?tls=none disables TLS.
+//   - smtp://user@host:587 uses STARTTLS or, if the host is this machine, no TLS. The query
+//     ?tls=starttls or ?tls=none selects one of them for any host.
 //   - smtps://user@host:465 uses TLS from the start.
 func ParseURL(raw string) (Server, error) {
 	if raw == "log:" {

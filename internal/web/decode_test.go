@@ -140,8 +140,8 @@ func TestDecodeTakesManyMembers(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes bodies of every content type, and shows that every error is a problem. The
-// cost of a body must be proportional to its length, because bodies are decoded before the client
+// FuzzDecode shows that every error of Decode is a problem, for bodies of every content type, and that the
+// cost of a body is proportional to its length. This matters because bodies are decoded before the client
 // is authenticated.
 func FuzzDecode(f *testing.F) {
 	const (
@@ -215,7 +215,7 @@ func FuzzBasic(f *testing.F) {
 	})
 }
 
-// FuzzCookies shows that a device is read only from the cookie whose name has the prefix, and that
+// FuzzCookies shows that a device is read only from a cookie whose name has the prefix __Host-, and that
 // a flow mark always has the same length.
 func FuzzCookies(f *testing.F) {
 	for _, header := range []string{

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	patient = time.Minute // longer than a busy machine makes callers wait for a working Redis server
+	patient = time.Minute // a patience that a working Redis server does not exceed, even on a busy machine
 	lasts   = time.Hour   // lifetime of entries that must not expire during a test
 )
 
@@ -148,7 +148,7 @@ func checkEntry(t testing.TB, operation string, k session.Key, got []byte, err e
 	t.Helper()
 	if want == "" {
 		if !errors.Is(err, problem.NotFound) {
-			t.Errorf("%s(%s) = %q, %v, want NotFound", operation, k.ID, got, err)
+			t.Errorf("%s(%s) = %q, %v, want problem.NotFound", operation, k.ID, got, err)
 		}
 		return
 	}
@@ -222,7 +222,7 @@ func TestHotPath(t *testing.T) {
 	}
 }
 
-// TestLog shows that an outage is logged in two lines, with its cause but without secrets.
+// TestLog shows that an outage is logged in two lines, which contain its cause but no secrets.
 func TestLog(t *testing.T) {
 	r := servers.OwnRedis(t, "--requirepass", "hush")
 	w := newWorld(t, r.URL, patient) // so long that only an unreachable server fails
@@ -269,8 +269,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// TestProbes shows that a single failed probe is repeated immediately and changes nothing. Two
-// consecutive failed probes open the breaker.
+// TestProbes shows that after a single failed probe, the breaker stays closed and the probe is repeated
+// immediately, and that two consecutive failed probes open the breaker.
 func TestProbes(t *testing.T) {
 	s := &Store{log: slog.New(slog.DiscardHandler), kick: make(chan struct{}, 1)}
 	late := errors.New("too late")

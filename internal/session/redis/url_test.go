@@ -99,6 +99,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestParseRefuses shows the errors for invalid URLs, and that they contain no password.
 func TestParseRefuses(t *testing.T) {
 	tests := []struct{ url, want string }{
 		{"", "begins with redis://"},

@@ -81,7 +81,7 @@ func (b Backup) createIn(ctx context.Context, target string) (r Result, err erro
 		return r, err
 	}
 
-	// A backup that lacks some media replaces older ones, too. Otherwise, one lost file would make the
+	// A backup that lacks some media also replaces older backups. Otherwise, one lost file would make the
 	// directory grow forever. The media of older backups stays as long as a recording uses it.
 	var pruneErr error
 	r.Removed, pruneErr = dir.Prune(b.Keep, r.Name)
@@ -177,8 +177,9 @@ func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.
 	return s, b.checkKey(ctx, snapshot, s.Tables)
 }
 
-// ErrKeyReplaced is the error for a backup that began while the master key was being replaced. The
-// backup would be marked with one master key while its rows need another. It could not be restored.
+// ErrKeyReplaced is the error for a backup that began while the master key was being replaced. Such a
+// backup could not be restored, because its header would name one master key, and its rows would need
+// another.
 var ErrKeyReplaced = errors.New("the master key was replaced just now: try again")
 
 // checkKey returns ErrKeyReplaced if the rows of the snapshot need a master key other than the one

@@ -65,7 +65,8 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
-// TestProgressBarOfBytes shows that the bar follows the bytes if their number is also expected.
+// TestProgressBarOfBytes shows that if both the number of things and the number of bytes are expected, the
+// bar shows the progress of the bytes.
 func TestProgressBarOfBytes(t *testing.T) {
 	var out strings.Builder
 	at := time.Unix(0, 0)

@@ -70,8 +70,7 @@ func (a localCA) stores() []any {
 	return all
 }
 
-// trust returns text with a line for each store, which shows whether the store trusts the
-// authority.
+// trust returns a line for each store, which says whether the store trusts the authority.
 func (a localCA) trust() string {
 	var lines []string
 	for _, p := range a.places {

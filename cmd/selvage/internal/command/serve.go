@@ -47,9 +47,9 @@ func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// hashesCommand returns the command that hashes passwords. A server starts it as a child process.
-// It exits when the server closes its standard input or exits. It ignores signals that a terminal
-// or a service manager sends to the whole process group.
+// hashesCommand returns the command that hashes passwords. A server starts it as a child process, which
+// exits when its standard input is closed, at the latest when the server exits. The child ignores signals
+// that a terminal or a service manager sends to the whole process group.
 func (c *commands) hashesCommand() *cobra.Command {
 	cmd := cli.Command("hashes", "", func(*cobra.Command, []string) error {
 		debug.SetGCPercent(100) // a hash needs 19 MiB, and the server's GC setting would keep five times as much
@@ -68,8 +68,8 @@ type standardIO struct {
 
 func (standardIO) Close() error { return nil }
 
-// hashes returns the process that runs hashesCommand. On Linux, it runs the binary of this process,
-// even if the file of that binary has been replaced.
+// hashes returns a process that runs hashesCommand. On Linux, the process runs the same binary as this
+// process, even if the binary's file has been replaced.
 func (c *commands) hashes() *exec.Cmd {
 	path := "/proc/self/exe"
 	if runtime.GOOS != "linux" {

@@ -164,7 +164,7 @@ var factorView = cli.View[factor.Factor]{
 	},
 }
 
-// formatLeft formats how many recovery codes are left.
+// formatLeft formats how many recovery codes are left. For other factors, it returns "".
 func formatLeft(f factor.Factor) string {
 	if f.Type != factor.TypeRecovery {
 		return ""
@@ -225,7 +225,7 @@ func removeFactor(ctx context.Context, a *app, cmd *cobra.Command, args []string
 	return a.Fabric.Subscribers.RemoveFactor(ctx, s.ProjectID, s.ID, args[1])
 }
 
-// revokeSubscriber revokes what one of the flags names, or everything.
+// revokeSubscriber revokes what the flag names or, without a flag, everything that the subscriber holds.
 func revokeSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	sid := cli.Text(cmd, "session")
 	token := cli.Text(cmd, "token")

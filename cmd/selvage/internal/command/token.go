@@ -32,7 +32,7 @@ var tokensView = cli.View[fabric.TokenPair]{
 	},
 }
 
-// An inspected token is the content of a token and whether it is valid.
+// An inspected is the content of a token, and whether the token is valid.
 type inspected struct {
 	fabric.Token
 	state string // good, expired or revoked
@@ -102,7 +102,7 @@ type tokenCommands struct{ *commands }
 func (c tokenCommands) command() *cobra.Command {
 	subscriber := c.issueCommand("subscriber", "Create an access token of a subscriber", subscriberToken)
 	subscriber.Flags().String("reference", "",
-		"`reference` or email of the subscriber; an unknown one creates a subscriber")
+		"`reference` or email of the subscriber, who is created if unknown")
 	guest := c.issueCommand("guest", "Create a token that reaches up to ten addresses", guestToken)
 	guest.Flags().StringSlice("address", nil, "`id` of an address that the token reaches, up to ten")
 	invite := c.issueCommand("invite", "Create a token that reaches one address of a subscriber", inviteToken)
@@ -132,9 +132,9 @@ func (c tokenCommands) issueCommand(
 	return cmd
 }
 
-// withIssuer is like with, but for commands that issue or read tokens, which contain an issuer. With
-// PostgreSQL, it prints a warning if the configuration does not set the issuer and no server is
-// running in the data directory.
+// withIssuer is like with, but for commands that issue or read tokens, which contain the issuer. If the
+// database is PostgreSQL, the configuration does not set the issuer, and no server is running in the data
+// directory, it warns that other nodes may have another issuer.
 func (c tokenCommands) withIssuer(do action) runner {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 		_, running := datadir.ReadRunning(a.Config.Data)

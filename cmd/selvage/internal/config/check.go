@@ -128,7 +128,7 @@ func (c Config) checkListeners(from Origins) error {
 	return errors.Join(errs...)
 }
 
-// collides reports whether the addresses conflict, so that no process can listen on both.
+// collides reports whether two listeners cannot have these addresses at the same time.
 func (h HostPort) collides(other HostPort) bool {
 	host, port, err := net.SplitHostPort(string(h))
 	if err != nil {
@@ -201,7 +201,7 @@ func (c Config) checkKeys(from Origins) error {
 }
 
 // checkServices rejects a node that serves only some of the services, but keeps its data where no
-// other node can reach it. No node could then serve the other services.
+// other node can reach it, because no node could then serve the other services.
 func (c Config) checkServices(from Origins) error {
 	if c.Services.All() {
 		return nil
@@ -288,13 +288,13 @@ func (c Config) checkBucket(from Origins) error {
 	reject := func(path, format string, args ...any) {
 		errs = append(errs, from.errorf(path, format, args...))
 	}
-	handedOver := c.Recordings.Offload != offloadOff
+	isOffloaded := c.Recordings.Offload != offloadOff
 
 	switch {
-	case c.Media.Shared() && handedOver:
+	case c.Media.Shared() && isOffloaded:
 		reject("recordings.offload", "needs media in a directory: a proxy cannot send files of an object store; "+
 			"set s3.serve to redirect")
-	case c.Recordings.Encrypt && handedOver:
+	case c.Recordings.Encrypt && isOffloaded:
 		reject("recordings.offload", "needs recordings.encrypt to be off: a proxy cannot decrypt files")
 	}
 
@@ -328,8 +328,8 @@ func (c Config) checkBucket(from Origins) error {
 }
 
 // checkBootstrap reports problems with the settings of the first operator, before anything is
-// written. It accepts a setting with an empty value, because its file may have been emptied after the
-// first start.
+// written. It accepts a setting with an empty value, because the file that holds the value may have been
+// emptied after the first start.
 func (c Config) checkBootstrap(from Origins) error {
 	var errs []error
 	reject := func(path, format string, args ...any) {

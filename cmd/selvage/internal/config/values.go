@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Each of these types parses itself from text. Its error lists the values that it accepts.
+// Each of these types parses itself from text. If the text is invalid, the error says which values are
+// valid.
 type (
 	masterKey string // base64 of 32 bytes, or empty
 	fileName  string
@@ -30,7 +31,7 @@ type (
 	score          int
 	size           int64 // a size in bytes
 
-	lifetime  time.Duration // lifetime of a token; revocations are not remembered for longer
+	lifetime  time.Duration // lifetime of a token, which limits how long revocations are remembered
 	Period    time.Duration // a period for a login, a key or a recording
 	patience  time.Duration // a time to wait, which may be 0
 	ringing   time.Duration // how long a call rings, at most maxRinging

@@ -99,7 +99,7 @@ func (d *Declarer) clients() noun[client] {
 					"a client's type %s cannot be changed; use another name to create a new client", old.Type)
 			}
 			logos := d.changedLogos(logoNames(old.Logo, old.DarkLogo), logoNames(c.Logo, c.DarkLogo))
-			c.Logo, c.DarkLogo = old.Logo, old.DarkLogo // logos sets them
+			c.Logo, c.DarkLogo = old.Logo, old.DarkLogo // Update changes them with the parameter logos
 			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client, logos)
 		},
 
@@ -126,8 +126,8 @@ func (d *Declarer) createClient(ctx context.Context, c idp.Client) (made, error)
 	return made{id: created.ID, secret: secret}, nil
 }
 
-// listClients returns the clients of a project, except clients that registered themselves. A
-// self-registered client chooses its name, so it could impersonate a client in the file.
+// listClients returns the clients of a project, except clients that registered themselves. Such a client
+// chooses its own name, so it could pass for a client in the file.
 func (d *Declarer) listClients(ctx context.Context, projectID string) (all []client, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return d.c.IDP.Clients.List(ctx, projectID, q)

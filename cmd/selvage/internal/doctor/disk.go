@@ -11,12 +11,11 @@ import (
 	"syscall"
 )
 
-// Limits of the free space, in bytes. Less than littleSpace is only a problem if it is also less
-// than 5 % of the filesystem.
+// These are amounts of free space, in bytes.
 const (
-	noSpace         = 32 << 20
-	veryLittleSpace = 256 << 20
-	littleSpace     = 1 << 30
+	noSpace         = 32 << 20  // an error below
+	veryLittleSpace = 256 << 20 // a warning below
+	littleSpace     = 1 << 30   // a warning below, if it is also less than 5 % of the filesystem
 )
 
 // space checks the free bytes and inodes of the folder's filesystem.
@@ -72,8 +71,8 @@ func inUnits(n uint64) string {
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[unit:unit+1] + "iB"
 }
 
-// sameDevice reports whether two folders are on the same device. If one of them is missing, which a
-// different check reports, it returns true.
+// sameDevice reports whether two folders are on the same device. It also returns true if one of them is
+// missing, because another check reports that.
 func sameDevice(a, b string) bool {
 	infoA, err := os.Stat(a)
 	if err != nil {
@@ -134,9 +133,9 @@ func (f folder) filesystem(context.Context) []Finding {
 	return []Finding{finef("%s, mounted at %s", kind, mount)}
 }
 
-// mountOf returns the type and the mount point of the filesystem that holds path. This is the
-// longest mount point that is a parent of path. If there are several, mountOf returns the last one,
-// which hides the others (proc(5), mountinfo).
+// mountOf returns the type and the mount point of the filesystem that holds path. It is the filesystem
+// with the longest mount point that is path or a parent of it. If several filesystems are mounted there,
+// it is the last one, which hides the others (proc(5), mountinfo).
 func mountOf(path string) (kind, mount string) {
 	path, err := filepath.EvalSymlinks(absolute(path))
 	if err != nil {

@@ -45,9 +45,8 @@ func isBelow(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// server returns the user ID of the running server. If no server is running, it returns the user ID
-// that a server started by the current user would have. A server started by root runs as the owner
-// of the data directory.
+// server returns the user ID of the running server or, if no server is running, the user ID that a server
+// would have if the current user started it. For root, this is the owner of the data directory.
 func (e *Examination) server() int {
 	if e.alive {
 		if info, err := os.Stat(procOf(e.running.PID)); err == nil {
@@ -116,11 +115,12 @@ func (e *Examination) ownKinds(context.Context) []Finding {
 	return []Finding{finef("all kinds in %s are valid", absolute(dir))}
 }
 
-// few joins names with commas. If there are more than four, it lists the first three and the total
+// few joins names with commas. If there are more than maxNames, it lists the first shownNames and the total
 // number.
 func few(all []string) string {
-	if len(all) > 4 {
-		return fmt.Sprintf("%s, … (%d)", strings.Join(all[:3], ", "), len(all))
+	const maxNames, shownNames = 4, 3
+	if len(all) > maxNames {
+		return fmt.Sprintf("%s, … (%d)", strings.Join(all[:shownNames], ", "), len(all))
 	}
 	return strings.Join(all, ", ")
 }

@@ -24,8 +24,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// openCalls opens the media port and sets up calls, unless calls are off. If listen_media is auto
-// and the port is taken, it uses a free one.
+// openCalls opens the media port and sets up calls, unless calls are off.
 func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger) error {
 	address := a.Config.MediaListener()
 	if address == config.Off || a.relay == nil {
@@ -93,7 +92,8 @@ func (a *App) openCalls(ctx context.Context, meter *callMeter, log *slog.Logger)
 	return nil
 }
 
-// openEngine opens the media port.
+// openEngine opens the media port. If listen_media is auto and another program uses the port, it opens a
+// free port.
 func (a *App) openEngine(ctx context.Context, address config.HostPort, log *slog.Logger) (*media.Engine, error) {
 	known, _, err := a.Config.MediaAddresses(ctx, a.Where.Public)
 	if err != nil {
@@ -126,7 +126,7 @@ func (a *App) openEngine(ctx context.Context, address config.HostPort, log *slog
 }
 
 // openRTPEngine sets up the configured rtpengines to carry calls between two parties. It does
-// nothing if none is configured.
+// nothing if no rtpengine is configured.
 func (a *App) openRTPEngine(c *calls.Config) (err error) {
 	addresses := a.Config.Calls.RTPEngine
 	if len(addresses) == 0 {
@@ -162,8 +162,8 @@ func (a *App) openScripts(c *calls.Config, answered func(took time.Duration, err
 	return nil
 }
 
-// joinNodes connects this server with the other nodes, and delivers messages to its sockets. It
-// calls answered with the time that each answered request to another node has taken.
+// joinNodes connects this server with the other nodes, and delivers messages to its sockets. After each
+// request that another node has answered, it calls answered with the time that the request took.
 func (a *App) joinNodes(answered func(took time.Duration), log *slog.Logger) {
 	a.bus = a.openBus(answered, log)
 	if a.relay == nil {

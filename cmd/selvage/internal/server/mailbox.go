@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A mailbox shows the emails that are kept instead of sent. Their links work, so only this machine
-// may read them, and only under a local host name. Otherwise a page of another site could read them
+// A mailbox shows the emails that are kept instead of sent. The links in them work, so only this machine
+// may read them. It must use a local host name, because otherwise a page of another site could read them
 // by DNS rebinding.
 type mailbox struct {
 	box  *mail.Box
@@ -39,7 +39,8 @@ func (m mailbox) Handler() http.Handler {
 	return mux
 }
 
-// local passes a request to h only if it comes from this machine.
+// local passes a request to h only if it comes from this machine, and uses a local host name. It responds
+// to errors.
 func (m mailbox) local(h web.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !web.IsLocal(r) {

@@ -63,12 +63,13 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	return a.proofs.Offer(trimSlash(m.mux)), nil
 }
 
-// soon returns a handler that is built shortly after the start. The first request builds the
-// handler if it arrives earlier. Comparing the patterns of a hundred routes takes longer than
-// opening the keys, so the start does not wait for it.
+// soon returns a handler that is built shortly after the start, or by the first request if that arrives
+// earlier. The start does not wait for it, because comparing the patterns of a hundred routes takes longer
+// than opening the keys.
 func soon(build func() http.Handler) http.Handler {
 	built := sync.OnceValue(build)
-	time.AfterFunc(50*time.Millisecond, func() { built() })
+	const delay = 50 * time.Millisecond
+	time.AfterFunc(delay, func() { built() })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		built().ServeHTTP(w, r)
 	})
@@ -96,7 +97,7 @@ func (a *App) home(w http.ResponseWriter, r *http.Request) {
 }
 
 // view returns the theme and language of the browser that sent r. If this server serves POST
-// /language, it adds the URL to return to after changing the language.
+// /language, view also sets the URL to return to after the language is changed.
 func (a *App) view(r *http.Request) templates.View {
 	v := viewOf(r)
 	if a.serves(config.IDP) && r.Method == http.MethodGet {
@@ -119,8 +120,8 @@ func robots(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "User-agent: *\nDisallow: /\n") // fails only if the client has disconnected
 }
 
-// trimSlash accepts paths below /.well-known/ with two leading slashes. Clients build them from an
-// issuer that ends with a slash.
+// trimSlash removes one of two slashes before .well-known/. Clients that append this path to an issuer
+// send two slashes, because the issuer ends with a slash.
 func trimSlash(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "//.well-known/") {
@@ -131,8 +132,8 @@ func trimSlash(next http.Handler) http.Handler {
 	})
 }
 
-// notFound responds to requests for unknown paths. It responds with JSON to paths below the APIs,
-// and with a page to others.
+// notFound responds to requests for unknown paths: with JSON if the path is below the path of an API, and
+// otherwise with a page.
 func notFound(w http.ResponseWriter, r *http.Request) { writeUnmatched(w, r, http.StatusNotFound) }
 
 // apis lists the path prefixes that programs use.

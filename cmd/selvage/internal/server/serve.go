@@ -76,7 +76,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 
 	s.level.Set(slog.Level(conf.Log.Level))
 	s.log = console.NewLogger(c.Stderr, conf.Log.Format, s.level)
-	// Libraries that take no logger use the default one.
+	// Libraries to which no logger can be passed use the default logger.
 	slog.SetDefault(console.NewLogger(c.Stderr, conf.Log.Format, slog.LevelError))
 
 	tracer, err := traces(ctx, c, s.log)
@@ -162,10 +162,10 @@ func (s *server) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// A created describes what a start created and people need to see. Its fields may be "".
+// A created describes what a start has created, for the people who read its output.
 type created struct {
-	demo  string // text about the demo project
-	setup string // link for the first operator
+	demo  string // text about the demo project; may be ""
+	setup string // link for the first operator; may be ""
 }
 
 // create creates the configured owner, and the demo and the setup link of a first start.
@@ -261,8 +261,8 @@ func (s *server) run(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// deferWork is the delay of background work that no request waits for. The first requests take
-// precedence.
+// deferWork is the delay of background work that no request waits for. It leaves the processor to the
+// first requests.
 const deferWork = 500 * time.Millisecond
 
 // deferredWork returns the background work that starts after deferWork.
