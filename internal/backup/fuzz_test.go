@@ -53,7 +53,8 @@ func pack(f *testing.F, entries ...string) []byte {
 // a short archive may expand to an entry of very long lines.
 func FuzzArchive(f *testing.F) {
 	const columns = `[{"name":"id"},{"name":"n","integer":true}]`
-	header := fmt.Sprintf(`{"format":%q,"version":%d,"media_inside":true,"tables":[{"name":"a","columns":%s}]}`,
+	header := fmt.Sprintf(
+		`{"format":%q,"version":%d,"media_inside":true,"tables":[{"name":"a","columns":%s}]}`,
 		format, version, columns)
 	const rows = rowsPrefix + "a/000000.jsonl.gz"
 	f.Add(pack(f,

@@ -48,7 +48,7 @@ type Dir struct {
 	mu     sync.Mutex // guards the fields below
 	swept  bool       // whether a Sweep has looked at all files
 	next   string     // the folder with which the next Sweep begins
-	atOnce int        // number of files at which a Sweep looks at most; 0 means filesPerSweep
+	atOnce int        // number of files after which a Sweep stops; 0 means filesPerSweep
 }
 
 // OpenDir opens dir, and creates it if it does not exist.

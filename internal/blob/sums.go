@@ -50,7 +50,8 @@ func sumUp(r io.ReaderAt, size int64) (sums, error) {
 		piece := io.NewSectionReader(r, at, min(s.piece, size-at))
 		n, err := io.CopyBuffer(onlyWriter{crc}, piece, buf)
 		if err != nil || n != piece.Size() {
-			return sums{}, fmt.Errorf("computing the checksums of an object: %w", errors.Join(err, short(n, piece.Size())))
+			return sums{}, fmt.Errorf("computing the checksums of an object: %w",
+				errors.Join(err, short(n, piece.Size())))
 		}
 		s.crcs = append(s.crcs, crc.Sum32())
 	}

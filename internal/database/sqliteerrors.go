@@ -39,7 +39,8 @@ func foreign(tables []string, remedy string) *Unfit {
 func lostChanges(name string, left, total uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
-		Found: fmt.Sprintf("the newest changes are missing: of %d pages in %s-wal, %d are left", total, name, left),
+		Found: fmt.Sprintf("the newest changes are missing: of %d pages in %s-wal, %d are left",
+			total, name, left),
 		Remedy: fmt.Sprintf("restore %s-wal, or replace %s with a backup and delete -wal and -shm; "+
 			"to continue without the missing changes, delete %s-shm", name, name, name),
 	}

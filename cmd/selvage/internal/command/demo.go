@@ -14,7 +14,8 @@ import (
 
 func (c *commands) demoCommand() *cobra.Command {
 	show := cli.Command("show", "Print the ids, secrets and curl commands of the demo again", c.showDemo)
-	reset := cli.Command("reset", "Replace the demo and everything in it with a fresh one, which has new ids and secrets",
+	reset := cli.Command("reset",
+		"Replace the demo and everything in it with a fresh one, which has new ids and secrets",
 		c.withMedia(c.resetDemo))
 	cli.AddYes(reset)
 	return cli.Noun("demo", "The demo project that the first start creates", show, reset)

@@ -50,7 +50,8 @@ var schemaView = cli.View[schema]{
 }
 
 func (c *commands) migrateCommand() *cobra.Command {
-	status := cli.Command("status", "Show the schema of the database and the one this version needs; change nothing",
+	status := cli.Command("status",
+		"Show the schema of the database and the one this version needs; change nothing",
 		func(cmd *cobra.Command, _ []string) error {
 			conf, _, err := c.loadConfig(cmd.Flags())
 			if err != nil {
@@ -63,8 +64,8 @@ func (c *commands) migrateCommand() *cobra.Command {
 			return c.showSchema(ctx, a.Config)
 		}))
 	up.Long = `Update the schema, as every start and every command does. An SQLite file is first copied to a
-file with the suffix .schema-N; the latest two copies are kept. Run ` + "`selvage backup create`" + ` before you
-update PostgreSQL.`
+file with the suffix .schema-N; the latest two copies are kept. Run ` + "`selvage backup create`" + `
+before you update PostgreSQL.`
 	return cli.Noun("migrate", "The schema of the database, and copies in another database",
 		status, up, c.downCheckCommand(), c.copyCommand(), c.copyMediaCommand())
 }

@@ -28,7 +28,8 @@ var switches = map[string]bool{"asterisk": true, "freeswitch": true, "jambonz": 
 
 func (c recordingCommands) snippetCommand() *cobra.Command {
 	names := slices.Sorted(maps.Keys(switches))
-	snippet := cli.Command("snippet SWITCH", "Print a configuration with which a switch stores recordings here",
+	snippet := cli.Command("snippet SWITCH",
+		"Print a configuration with which a switch stores recordings here",
 		c.with(c.printSnippet))
 	snippet.ValidArgs = names
 	last := len(names) - 1

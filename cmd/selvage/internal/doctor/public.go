@@ -54,7 +54,8 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 	var moved *redirected
 	switch {
 	case errors.As(err, &moved):
-		return []Finding{brokenf("%s is redirected to %s", address, moved.to).withRemedy(e.redirectRemedy(moved.to))}
+		return []Finding{brokenf("%s is redirected to %s", address, moved.to).
+			withRemedy(e.redirectRemedy(moved.to))}
 	case err != nil && status == 0:
 		return []Finding{brokenf("%s does not answer: %s", address, netCause(err)).
 			withRemedy(e.connectRemedy(err, "--public-url"))}

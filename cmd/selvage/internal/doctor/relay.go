@@ -82,7 +82,8 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
-		remedy := textf("browser SDKs derive that name from --fabric-host:").and(e.connectRemedy(err, "--fabric-host"))
+		remedy := textf("browser SDKs derive that name from --fabric-host:").
+			and(e.connectRemedy(err, "--fabric-host"))
 		return brokenf("https://%s does not answer: %s", host, netCause(err)).withRemedy(remedy).of("fabric API")
 	}
 	defer resp.Body.Close()

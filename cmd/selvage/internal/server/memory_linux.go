@@ -38,7 +38,7 @@ func unmapBinary() error {
 		if fields[0] == "Anonymous:" { // changed pages in memory
 			isUnchanged = fields[1] == "0"
 		}
-		if !isConstant || !isUnchanged || fields[0] != "Swap:" || fields[1] != "0" { // changed pages elsewhere
+		if !isConstant || !isUnchanged || fields[0] != "Swap:" || fields[1] != "0" { // changed pages in swap
 			continue
 		}
 
