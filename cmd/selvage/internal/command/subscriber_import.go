@@ -67,8 +67,8 @@ func (s importedSubscriber) reject(err error) importedSubscriber {
 
 // importSubscribers creates subscribers one by one and prints the outcome of each line immediately.
 // A rejected line does not stop the import, but the command fails at the end. A line that is not
-// valid CSV stops the import. So does a failure that no line has caused, such as a lost connection to the
-// database.
+// valid CSV stops the import. A failure that no line has caused also stops it, such as a lost connection
+// to the database.
 func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {

@@ -102,7 +102,7 @@ type tokenCommands struct{ *commands }
 func (c tokenCommands) command() *cobra.Command {
 	subscriber := c.issueCommand("subscriber", "Create an access token of a subscriber", subscriberToken)
 	subscriber.Flags().String("reference", "",
-		"`reference` or email of the subscriber, who is created if unknown")
+		"`reference` or email of the subscriber; if it is unknown, a subscriber is created")
 	guest := c.issueCommand("guest", "Create a token that reaches up to ten addresses", guestToken)
 	guest.Flags().StringSlice("address", nil, "`id` of an address that the token reaches, up to ten")
 	invite := c.issueCommand("invite", "Create a token that reaches one address of a subscriber", inviteToken)
