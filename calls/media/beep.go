@@ -46,7 +46,7 @@ func (l *leg) Beep() {
 	if s == nil || l.closed.Load() || !s.agreed.Direction.Sends() {
 		return
 	}
-	codec := s.agreed.Codecs[0]
+	codec := l.heard(s)
 	if packets := beepFor(codec.Name); packets != nil {
 		l.engine.group.Go(func() {
 			defer func() { l.engine.handlePanic(l, recover()) }()
@@ -55,10 +55,23 @@ func (l *leg) Beep() {
 	}
 }
 
+// heard returns the codec in which the client hears the audio of a section. In a room, this may be another
+// codec than the first, with a different clock. The timestamps of a tone in the first codec would then be
+// ahead of those of the room, and the client would drop the room's packets until these have caught up. The
+// caller holds the engine's mu.
+func (l *leg) heard(s *section) sdp.Codec {
+	if v := l.voice.Load(); v != nil {
+		if o := v.out.Load(); o != nil && o.to == s {
+			return o.codec
+		}
+	}
+	return s.agreed.Codecs[0]
+}
+
 // beep sends the packets of the tone, one every 20 ms.
 func (l *leg) beep(out *sender, codec sdp.Codec, packets [][]byte) {
 	w := l.engine.newWorker()
-	at := out.timestampAt(time.Now())
+	at := out.timestampAt(time.Now(), uint32(codec.Clock))
 	ticker := time.NewTicker(beepStep)
 	defer ticker.Stop()
 	for i, payload := range packets {

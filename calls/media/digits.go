@@ -130,7 +130,7 @@ func (l *leg) audioDestination() *section {
 // sendDigit sends one digit and the pause after it. It returns false if the leg was closed.
 func (l *leg) sendDigit(w *worker, out *sender, event byte) bool {
 	start := time.Now()
-	at := out.timestampAt(start)
+	at := out.timestampAt(start, out.clock())
 	ticker := time.NewTicker(digitStep)
 	defer ticker.Stop()
 
@@ -152,11 +152,19 @@ func (l *leg) sendDigit(w *worker, out *sender, event byte) bool {
 	return true
 }
 
-// timestampAt returns the timestamp that the stream has at the given time.
-func (out *sender) timestampAt(at time.Time) uint32 {
+// clock returns the clock rate of the stream's first codec.
+func (out *sender) clock() uint32 {
 	out.mu.Lock()
 	defer out.mu.Unlock()
-	return out.nextTime(at)
+	return out.client.clock
+}
+
+// timestampAt returns the timestamp that the stream has at the given time, for a codec with the given
+// clock rate.
+func (out *sender) timestampAt(at time.Time, clock uint32) uint32 {
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	return out.nextTime(at, clock)
 }
 
 // sendDigitEvent sends a packet of a telephone event that began at start (RFC 4733, section 2.3).

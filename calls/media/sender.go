@@ -157,7 +157,7 @@ func (out *sender) beginEpoch(from *section, p packet, now time.Time) {
 		from:       from,
 		fromSSRC:   p.ssrc,
 		base:       out.last.seq + 1,
-		timeOffset: out.nextTime(now) - p.time,
+		timeOffset: out.nextTime(now, out.client.clock) - p.time,
 		newest:     -1,
 		newestSeq:  p.seq - 1,
 	}
@@ -174,11 +174,11 @@ func (out *sender) isRecent(seq uint16) bool {
 
 // nextTime returns the timestamp for a packet sent now. It is later than that of the newest packet.
 // The caller holds mu.
-func (out *sender) nextTime(now time.Time) uint32 {
+func (out *sender) nextTime(now time.Time, clock uint32) uint32 {
 	if !out.last.started {
 		return out.last.time
 	}
-	elapsed := now.Sub(out.last.at).Seconds() * float64(out.client.clock)
+	elapsed := now.Sub(out.last.at).Seconds() * float64(clock)
 	return out.last.time + max(1, uint32(int64(max(0, elapsed))))
 }
 

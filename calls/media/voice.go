@@ -196,7 +196,7 @@ func (v *voice) ready(now time.Time) bool {
 	v.to = to
 	v.encoder = encoder
 	v.down = halfRate{}
-	v.at = to.to.out.timestampAt(now)
+	v.at = to.to.out.timestampAt(now, uint32(to.codec.Clock))
 	v.reports = 0
 	v.shared = false
 	return true
