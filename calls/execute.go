@@ -181,6 +181,9 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 	}
 	l.media = media
 	l.applyControls()
+	if k.inRoom != nil {
+		k.inRoom.mixer.SetVolumes(media, l.member.InputVolume, l.member.OutputVolume)
+	}
 	k.link()
 	l.noteVideo()
 	l.media.Record(k.tapOf(l))

@@ -682,3 +682,47 @@ func TestMuteAbsent(t *testing.T) {
 		return false
 	})
 }
+
+// A volumeEngine sends the volumes of members with media to set.
+type volumeEngine struct {
+	calls.Engine
+	set chan [2]int
+}
+
+func (e *volumeEngine) NewMixer() calls.Mixer { return volumeMixer{e.Engine.NewMixer(), e.set} }
+
+type volumeMixer struct {
+	calls.Mixer
+	set chan<- [2]int
+}
+
+func (m volumeMixer) SetVolumes(media calls.Media, in, out int) {
+	m.Mixer.SetVolumes(media, in, out)
+	if media != nil {
+		m.set <- [2]int{in, out}
+	}
+}
+
+// TestVolumeOfAbsent shows that a moderator can set the volume of a member who has not attached yet after
+// the room's node was lost. The volume applies once the member has attached.
+func TestVolumeOfAbsent(t *testing.T) {
+	m, second := newMeetingOfNodes(t)
+	absent, moderator := m.guest().join(), m.subscriber("ada").join()
+	engine := &volumeEngine{Engine: second.Engine, set: make(chan [2]int, 10)}
+	second.Engine = engine
+	m.calls = calls.New(second)
+
+	moderator.Socket.Node = "second"
+	moderator.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	moderator.do(calls.Command{Op: calls.SetMicrophone, Target: absent.leg, Volume: -20})
+	absent.Socket.Node = "second"
+	absent.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+
+	var last [2]int
+	for len(engine.set) > 0 {
+		last = <-engine.set
+	}
+	if want := [2]int{-20, 0}; last != want {
+		t.Errorf("the volumes of the member who attached last are %v, want %v", last, want)
+	}
+}
