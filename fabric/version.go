@@ -24,7 +24,7 @@ type Version struct {
 }
 
 // A DeployInput selects what to deploy: the current document by its version, or an earlier
-// deployment by its id.
+// deployment by its id. If both are set, VersionID is used.
 type DeployInput struct {
 	DocumentVersion *int64
 	VersionID       string
@@ -39,52 +39,64 @@ func (rs *Resources) Deploy(
 		return Version{}, err
 	}
 
-	v := Version{ID: newID(), ProjectID: projectID, ResourceID: r.ID, Created: rs.now()}
+	var source document
 	switch {
 	case in.VersionID != "":
-		err = rs.deployAgain(ctx, in.VersionID, &v)
+		source, err = rs.earlierDocument(ctx, r, in.VersionID)
 	case in.DocumentVersion != nil:
-		err = deployCurrent(r, *in.DocumentVersion, &v)
+		source, err = currentDocument(r, *in.DocumentVersion)
 	default:
 		err = problem.Missing(versionField)
 	}
 	if err != nil {
 		return Version{}, err
 	}
-	return rs.store.CreateVersion(ctx, v)
+	return rs.store.CreateVersion(ctx, Version{
+		ID:              newID(),
+		ProjectID:       projectID,
+		ResourceID:      r.ID,
+		DocumentVersion: source.version,
+		Fields:          source.fields,
+		Created:         rs.now(),
+	})
 }
 
-// deployCurrent copies the current document of r to v. meant is the version that the caller
-// expects. If the document has another version, deployCurrent returns an error.
-func deployCurrent(r Resource, meant int64, v *Version) error {
+// A document is the content of a resource in one of its versions.
+type document struct {
+	version int64
+	fields  kinds.Values
+}
+
+// currentDocument returns the current document of r. If its version is not the one that the caller
+// expects, currentDocument returns an error.
+func currentDocument(r Resource, expected int64) (document, error) {
 	var current int64
 	if err := json.Unmarshal(r.Fields[versionField], &current); err != nil {
-		return fmt.Errorf("reading version: %w", err)
+		return document{}, fmt.Errorf("reading version: %w", err)
 	}
-	if meant != current {
-		return &problem.Error{
+	if expected != current {
+		return document{}, &problem.Error{
 			Kind:    problem.Invalid,
 			Code:    "document_version_mismatch",
 			Param:   versionField,
 			Message: fmt.Sprintf("%s must be %d, the current one", versionField, current),
 		}
 	}
-	v.DocumentVersion = current
-	v.Fields = r.Fields
-	return nil
+	return document{current, r.Fields}, nil
 }
 
-// deployAgain copies the document of an earlier version to v.
-func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) error {
+// earlierDocument returns the document of an earlier version of r. Only call flows have versions, so
+// errors name the parameter of call flows.
+func (rs *Resources) earlierDocument(ctx context.Context, r Resource, id string) (document, error) {
 	const param = "call_flow_version_id"
 	id, ok := canonical(id)
 	if !ok {
-		return problem.BadParam(param, "%s must be a UUID", param)
+		return document{}, problem.BadParam(param, "%s must be a UUID", param)
 	}
 
-	old, err := rs.store.FindVersion(ctx, v.ResourceID, id)
+	v, err := rs.store.FindVersion(ctx, r.ID, id)
 	if errors.Is(err, problem.NotFound) {
-		return &problem.Error{
+		return document{}, &problem.Error{
 			Kind:    problem.Invalid,
 			Code:    "does_not_exist",
 			Param:   param,
@@ -92,11 +104,9 @@ func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) err
 		}
 	}
 	if err != nil {
-		return err
+		return document{}, err
 	}
-	v.DocumentVersion = old.DocumentVersion
-	v.Fields = old.Fields
-	return nil
+	return document{v.DocumentVersion, v.Fields}, nil
 }
 
 // ListVersions returns a page of the deployed versions of a resource.

@@ -8,11 +8,14 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
+// exampleID is the id of a resource in examples.
+const exampleID = "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13"
+
 // exampleIDs maps the names of members that contain an ID or an address to examples.
 var exampleIDs = map[string]string{
-	"id":          "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
+	"id":          exampleID,
 	"project_id":  "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10",
-	"resource_id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
+	"resource_id": exampleID,
 	"uri":         "sip:help@support.example.org",
 }
 
@@ -31,27 +34,33 @@ func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
 	return get(whole, aliasOf(k, f.Name))
 }
 
-// exampleBodies returns example bodies for creating and for updating a resource.
-func exampleBodies(k *kinds.Kind) (whole, change string) {
-	if len(k.Examples) > 1 {
-		return string(k.Examples[0]), string(k.Examples[1])
+// exampleBodies returns example bodies for creating and for updating a resource. If the kind has no
+// example of them, a new resource has the required members, and an update changes the display name.
+func exampleBodies(k *kinds.Kind) (creation, update string) {
+	switch len(k.Examples) {
+	case 0:
+		creation = sampleBody(k.Fields, func(f kinds.Field) bool { return f.Required })
+	default:
+		creation = string(k.Examples[0])
 	}
 
-	sent := make(map[string]json.RawMessage)
-	for _, f := range k.Fields {
-		if f.Required {
-			sent[f.Name] = sample(f)
+	if len(k.Examples) > 1 {
+		return creation, string(k.Examples[1])
+	}
+	update = sampleBody(k.Fields, func(f kinds.Field) bool { return f.Name == k.Meta.Name[0] })
+	return creation, update
+}
+
+// sampleBody returns a JSON object with samples of the fields that are selected.
+func sampleBody(fields []kinds.Field, isSelected func(kinds.Field) bool) string {
+	body := make(map[string]json.RawMessage)
+	for _, f := range fields {
+		if isSelected(f) {
+			body[f.Name] = sample(f)
 		}
 	}
-
-	raw, _ := json.Marshal(sent) // encoding valid JSON cannot fail
-	if len(k.Examples) > 0 {
-		raw = k.Examples[0]
-	}
-
-	f := *k.Field(k.Meta.Name[0])
-	name, _ := json.Marshal(map[string]json.RawMessage{f.Name: sample(f)})
-	return string(raw), string(name)
+	raw, _ := json.Marshal(body) // encoding valid JSON cannot fail
+	return string(raw)
 }
 
 // sample returns a value that the field f accepts.
@@ -65,7 +74,7 @@ func sample(f kinds.Field) json.RawMessage {
 	case f.Format != "":
 		v = map[string]string{
 			"uri":       "https://pbx.example.org/answer",
-			"uuid":      "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
+			"uuid":      exampleID,
 			"date-time": "2026-11-21T08:00:00Z",
 		}[f.Format]
 	default:

@@ -11,12 +11,15 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// Ring holds the key ring.
+// Ring stores the key ring: the keys that sign tokens and seal secrets, themselves sealed with the
+// master key.
 type Ring struct{ *core }
 
-var _ keys.Store = (*Store)(nil)
+// errRingChanged is the error for a change of a ring that another node has changed.
+var errRingChanged = problem.New(problem.Conflict, "ring_changed",
+	"another node has just changed the key ring; retry")
 
-// A ringTx writes the key ring, and what its keys seal or sign, within a change.
+// A ringTx contains the statements about the key ring in a transaction.
 type ringTx struct{ tx }
 
 func (t tx) ring() ringTx { return ringTx{t} }
@@ -51,10 +54,11 @@ func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.R
 		return err
 	}
 
-	// The secrets are sealed with the master key that the caller knows, so do not retry with a
-	// newer one.
+	// changeOnce does not retry if the master key was replaced meanwhile, because the caller has
+	// sealed the keys in added with the former master key.
 	err := s.changeOnce(ctx, e, func(t tx) error {
-		if err := t.ring().countRing(ctx); err != nil { // first, since concurrent changes wait here for one another
+		// Count first, because concurrent changes wait for each other here.
+		if err := t.ring().countRing(ctx); err != nil {
 			return err
 		}
 		for _, m := range moves {
@@ -88,10 +92,8 @@ func (t ringTx) countRing(ctx context.Context) error {
 	return nil
 }
 
-// errRingChanged is the error for a change of a ring that another node has changed.
-var errRingChanged = problem.New(problem.Conflict, "ring_changed",
-	"another node has just changed the key ring; retry")
-
+// moveRingKey gives a key a new state. The error is errRingChanged if it is no longer in the former
+// state.
 func (t ringTx) moveRingKey(ctx context.Context, m keys.Move) error {
 	to := m.To
 	res, err := t.Exec(ctx, `UPDATE ring SET state = $3, sealed = $4, activated = $5, retired = $6
@@ -103,6 +105,7 @@ func (t ringTx) moveRingKey(ctx context.Context, m keys.Move) error {
 	return requireRowOr(errRingChanged, res, err, "ring key")
 }
 
+// addRingKey inserts a key. bound is its authentication code; see binder.
 func (t ringTx) addRingKey(ctx context.Context, r keys.Record, bound string) error {
 	_, err := t.Exec(ctx, `INSERT INTO ring (`+ringTable.columns+`, bound) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		r.Kid, r.Use, r.State, r.Sealed, micros(r.Created), micros(r.Activated), micros(r.Retired), bound)

@@ -73,19 +73,19 @@ func TestRangeOfNetworks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := New(open(t), Rates{MailPerNetwork: Of(2, time.Hour)})
 			for i := range 2 * Wide {
-				wantFree(t, "an event of a network", tt.both(l, nth(i)))
+				wantFree(t, "an event of one of many networks", tt.both(l, nth(i)))
 			}
 
 			refused := nth(2 * Wide)
 			for range 3 {
-				wantLimited(t, "an event of an exhausted range", tt.both(l, refused))
+				wantLimited(t, "an event of another network in the same range", tt.both(l, refused))
 			}
-			wantFree(t, "an event of a different range", tt.both(l, "2001:db8:2::/64"))
+			wantFree(t, "an event of a network in a different range", tt.both(l, "2001:db8:2::/64"))
 			for range 2 {
-				wantFree(t, "an event of a network that was refused", tt.network(l, refused))
+				wantFree(t, "an event of the refused network alone", tt.network(l, refused))
 			}
-			wantFree(t, "an event of text that is not a network", tt.both(l, ""))
-			wantFree(t, "an event of a limit that is off", tt.both(New(open(t), nil), nth(0)))
+			wantFree(t, "an event without a network", tt.both(l, ""))
+			wantFree(t, "an event while the limit is off", tt.both(New(open(t), nil), nth(0)))
 		})
 	}
 }

@@ -23,27 +23,28 @@ func valuesFrom(
 		if f.ReadOnly || under == "" && f.Name == versionField {
 			continue
 		}
-		raw, err := valueOf(f, under+f.Name, posted, old[f.Name], isNew)
-		if err != nil {
-			errs = append(errs, err...)
-		} else if raw != nil {
+		raw, invalid := valueOf(f, under+f.Name, posted, old[f.Name], isNew)
+		errs = append(errs, invalid...)
+		if raw != nil && invalid == nil {
 			sent[f.Name] = raw
 		}
 	}
 	return sent, errs
 }
 
-// valueOf returns one member as JSON, or nil if the member must be omitted.
+// valueOf returns one member as JSON, or nil if the member must be omitted. The first cases are fields
+// with an input of their own. All other objects, arrays and mixed values are edited as JSON.
 func valueOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
 	text := posted.Get(name)
 	switch {
 	case f.WriteOnly:
-		if text == "" && !(isNew && f.Required) {
+		isMissing := text == "" && isNew && f.Required
+		if text == "" && !isMissing {
 			return nil, nil
 		}
-		return quoted(text), nil
+		return quoted(text), nil // a missing value is an error of the kind
 	case f.Type == "object" && f.Members != nil && !f.Mixed:
 		return groupOf(f, name, posted, old, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
@@ -72,8 +73,10 @@ func valueOf(
 
 // empty returns the value that an empty input stands for, or nil if the member must be omitted.
 func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
+	isOptional := isNew && !f.Required
+	wasOmitted := !isNew && old == nil
 	switch {
-	case isNew && !f.Required, !isNew && old == nil:
+	case isOptional, wasOmitted:
 		return nil
 	case f.Nullable:
 		return json.RawMessage("null")
@@ -81,6 +84,8 @@ func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 	return quoted("")
 }
 
+// groupOf returns an object whose members have inputs of their own. Members without an input keep the
+// values that they have in old.
 func groupOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
@@ -99,6 +104,7 @@ func groupOf(
 	return marshal(whole), nil
 }
 
+// jsonOf returns a member that is edited as JSON.
 func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []error) {
 	if strings.TrimSpace(text) == "" {
 		switch {
@@ -116,11 +122,11 @@ func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []er
 		return marshal(map[string]string{"text": strings.ReplaceAll(trimmed, "\r\n", "\n")}), nil
 	}
 
-	var any json.RawMessage
-	if err := json.Unmarshal([]byte(text), &any); err != nil {
+	var raw json.RawMessage
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
 		return nil, []error{problem.BadParam(name, "%s", badJSON(name, text, err))}
 	}
-	return any, nil
+	return raw, nil
 }
 
 // isPrompt reports whether a member holds instructions for an agent. People may type them as plain

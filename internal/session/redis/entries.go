@@ -12,6 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
+// The methods below implement [session.Store], which states their contracts.
+
 // Put sets the value of a key.
 func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	_, err := s.do(ctx, "set", s.name(key), mark(key, value), "px", millis(ttl))
@@ -39,7 +41,8 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	return wrap("adding", key, err)
 }
 
-// CompareAndSwap replaces the value of a key with new if the value equals old.
+// CompareAndSwap replaces the value of a key with new if the value equals old. The script returns -1
+// if the key does not exist, and 0 if it has another value.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	answer, err := s.run(ctx, swap, key, prefix(key), mark(key, old), mark(key, new), millis(ttl))
 	switch {
@@ -66,7 +69,8 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 	return sum, wrap("counting", key, err)
 }
 
-// Allow takes n events from the rate of a key.
+// Allow takes n events from the rate of a key. The script returns the wait in microseconds; 0 means
+// that the events are allowed.
 func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
 	answer, err := s.run(ctx, allow, key, prefix(key), rate.Cost(n).Microseconds(), rate.Slack().Microseconds())
 	wait, _ := answer.(int64)
@@ -98,6 +102,7 @@ func (s *Store) run(ctx context.Context, l *script, key session.Key, args ...any
 	return s.sendScript(context.Background(), l, key, args...)
 }
 
+// send sends one command. It ends early if ctx ends.
 func (s *Store) send(ctx context.Context, args ...any) (any, error) {
 	cmd := once{redis.NewCmd(ctx, args...)}
 	_ = s.client.Process(ctx, cmd) // cmd holds the error

@@ -62,6 +62,7 @@ func (c webhookCommands) command() *cobra.Command {
 		find:     findWebhook,
 		list:     inProject(func(a *app) lister[fabric.Webhook] { return a.Fabric.Webhooks.List }),
 	}
+
 	create := n.projectCommand("create", "Send events about subscribers and resources to a URL", []string{"url"},
 		createWebhook)
 	ls := n.listCommand("list", "List the webhooks of a project")
@@ -84,6 +85,7 @@ func (c webhookCommands) command() *cobra.Command {
 		cmd.Flags().String("name", "", "`name` shown in lists")
 	}
 	addProject(create, ls, show, update, remove)
+
 	cmd := cli.Noun("webhook", "Webhooks: URLs that receive events", create, ls, show, update, remove)
 	cmd.AddCommand(c.deliveryCommands()...)
 	cmd.AddCommand(c.signingKeyCommand())
