@@ -28,10 +28,10 @@ type Grant struct {
 	AMR                                   []string
 	Binding                               string    // what its tokens are bound to; see package cnf
 	RefreshHash                           string    // SHA-256 of the refresh token; may be ""
-	Seed                                  string    // sealed; yields the current token together with the previous one
+	Seed                                  string    // sealed; with the previous token, it yields the current one
 	Rotated                               time.Time // when the current token was created; zero for the first token
 	Created                               time.Time
-	IdleUntil, Expires                    time.Time // expiry of an unused refresh token, and of any refresh token
+	IdleUntil, Expires                    time.Time // when an unused refresh token expires, and any other
 	Revoked                               time.Time
 }
 
@@ -43,11 +43,11 @@ type GrantStore interface {
 	RedeemCode(ctx context.Context, c RedeemedCode, g Grant) error
 	FindRedeemedCode(ctx context.Context, hash string) (RedeemedCode, error)
 	FindGrant(ctx context.Context, id string) (Grant, error)
-	// FindConsent returns the rights to which a subscriber has consented for a client.
+	// FindConsent returns the rights that a subscriber has granted to a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
 	// RotateGrant writes the refresh token of an active grant: its hash, Seed, Rotated and
 	// IdleUntil. If the stored hash differs from old, the token was already used, and RotateGrant
-	// returns problem.Conflict. It stores uses in the same transaction; see UseStore.
+	// returns problem.Conflict. It also stores the given uses in the same transaction; see UseStore.
 	RotateGrant(ctx context.Context, g Grant, old string, uses ...Use) error
 	// RevokeGrant ends a grant and revokes its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error

@@ -92,8 +92,8 @@ func (t ringTx) countRing(ctx context.Context) error {
 	return nil
 }
 
-// moveRingKey gives a key a new state. The error is errRingChanged if it is no longer in the former
-// state.
+// moveRingKey sets the state of a key. The error is errRingChanged if the key is no longer in the
+// former state.
 func (t ringTx) moveRingKey(ctx context.Context, m keys.Move) error {
 	to := m.To
 	res, err := t.Exec(ctx, `UPDATE ring SET state = $3, sealed = $4, activated = $5, retired = $6

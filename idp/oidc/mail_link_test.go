@@ -43,8 +43,8 @@ func TestForgotNamesAddress(t *testing.T) {
 	}
 }
 
-// TestLinkRequestedTwice shows that a form that requests a link sends only one email, even if the
-// browser sends the form twice. A form that was refused can be sent again, and so can an old form.
+// TestLinkRequestedTwice shows that a request for a link leads to only one email, even if the browser
+// submits the form twice. A form that was refused can be sent again, and so can an old form.
 func TestLinkRequestedTwice(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.fabric.Projects.Update(t.Context(), w.project.ID,

@@ -41,7 +41,7 @@ func byLibrary(library http.Handler) clientHandler {
 
 // strict reads the form of a request before the library does. It rejects methods other than POST,
 // parameters in the query, JSON from clients that are not mobile-legacy, repeated parameters,
-// several kinds of client authentication, and bodies that are too large.
+// more than one kind of client authentication, and bodies that are too large.
 func (s *server) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.NoStore(w)
@@ -75,7 +75,7 @@ func (s *server) strict(next clientHandler) http.Handler {
 		}
 		if err != nil {
 			// The request was not counted, perhaps because the client has stopped sending. The client
-			// can still receive the response, which must not reveal whether the secret is right.
+			// can still receive the response, which must not reveal whether the secret is correct.
 			op.WriteError(w, r, s.status(r.Context(), err), nil)
 			return
 		}
@@ -191,8 +191,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// parseForm is like url.ParseQuery, with a fast path. Tokens, secrets and names seldom contain
-// escapes, and ParseQuery examines each byte.
+// parseForm is like url.ParseQuery, with a fast path for forms without escapes, which are the most
+// common. ParseQuery examines each byte.
 func parseForm(body string) (url.Values, error) {
 	for _, c := range []byte("%+;") {
 		if strings.IndexByte(body, c) >= 0 {

@@ -63,7 +63,7 @@ func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording,
 	return func(yield func(SourceRecording, error) bool) {
 		account := s.account()
 		next := account + "/Recordings.json?PageSize=100"
-		seen := map[string]bool{next: true} // a circle of pages would never end
+		seen := map[string]bool{next: true} // a cycle of pages would never end
 		for next != "" {
 			var page struct {
 				Recordings  []sourceDocument `json:"recordings"`
@@ -206,7 +206,7 @@ func (s Source) read(ctx context.Context, path string, to any) error {
 }
 
 // busyWaits are the waits before a request is repeated, unless a busy source asks for a longer wait.
-// Together they last more than a minute, because many services limit the requests of a minute.
+// Together they last more than a minute, because many services limit the requests per minute.
 var busyWaits = []time.Duration{
 	time.Second,
 	2 * time.Second,
@@ -233,7 +233,7 @@ func (r *refusal) isBusy() bool {
 
 // wait returns how long to wait before the request is repeated, at least the given minimum. The header
 // Retry-After is a number of seconds or a date (RFC 9110, section 10.2.3). If the clocks differ, the
-// date may already be past here.
+// date may already be in the past on this machine.
 func (r *refusal) wait(minimum time.Duration) time.Duration {
 	var asked time.Duration
 	if seconds, err := strconv.ParseUint(r.retryAfter, 10, 64); err == nil {

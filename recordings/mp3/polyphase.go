@@ -3,8 +3,8 @@ package mp3
 // history is how many samples before a granule affect its subbands.
 const history = 480
 
-// analysis is the window of the filterbank (ISO 11172-3, table C.1, which is D/32). It is reversed,
-// to match the order of the samples.
+// analysis is the window of the filterbank (ISO 11172-3, table C.1). Its values are those
+// of the synthesis window, divided by 32. It is reversed, to match the order of the samples.
 var analysis = analysisWindow()
 
 func analysisWindow() (w [512]float32) {
@@ -31,7 +31,7 @@ func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 }
 
 // windowed multiplies 512 samples by the window, once beginning with pcm[at], and once beginning with
-// pcm[at+32]. It then adds the products whose distance is a multiple of 64. y[i][0] includes the newest sample.
+// pcm[at+32]. It then adds the products whose positions differ by multiples of 64. y[i][0] includes the newest sample.
 func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	x := (*[544]float32)(pcm[at:])
 	for m := range 64 {

@@ -40,7 +40,7 @@ func openRows(t *testing.T, s *harness.Server) *store.Store {
 }
 
 // addCall writes the record of a call that began the given number of minutes ago. It returns the ID
-// of the call. The parties were connected for the time talked. If cause is set, the call has ended.
+// of the call. talked is how long the parties were connected. If cause is set, the call has ended.
 func addCall(
 	t *testing.T, rows *store.Store, projectID string, from, to calls.Party,
 	minutes int, talked time.Duration, cause calls.Cause,
@@ -73,8 +73,8 @@ func addCall(
 	return r.ID
 }
 
-// TestScreensOfCalls shows that the pages about calls pass the checks of screens. The server runs
-// without calls, because otherwise it would end the calls that the test writes into the database.
+// TestScreensOfCalls shows that the pages about calls pass the screen checks. Calls are turned
+// off, because otherwise the server would end the calls that the test writes into the database.
 func TestScreensOfCalls(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
