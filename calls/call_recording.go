@@ -117,7 +117,7 @@ func (k *call) tellRecorded() {
 
 // saveRecorded stores in the call's record whether the call is being recorded, and the Sid of the
 // call's first recording.
-func (k *call) saveRecorded(listening bool) error {
+func (k *call) saveRecorded(listening, isRetry bool) error {
 	before := k.record
 	k.record.Recorded = listening
 	for sid := range k.recordings.bySid {
@@ -127,7 +127,7 @@ func (k *call) saveRecorded(listening bool) error {
 		return nil
 	}
 
-	err := k.calls.slowness.write(k.unnoted, func(ctx context.Context) error {
+	err := k.calls.slowness.write(k.unnoted && isRetry, func(ctx context.Context) error {
 		return k.calls.store.SaveRecorded(ctx, k.record) // SaveCall would repeat the webhook event
 	})
 	k.unnoted = err != nil

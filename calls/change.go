@@ -168,9 +168,9 @@ func (s *slowness) first(write func(context.Context) error) error {
 	return s.attempt(func(ctx context.Context) (int, error) { return 0, write(ctx) })
 }
 
-// write is like first or, if an earlier attempt to write the change has failed, like try.
-func (s *slowness) write(isLate bool, write func(context.Context) error) error {
-	if isLate && s.isRecent() {
+// write is like first or, if isRetry is set, like try.
+func (s *slowness) write(isRetry bool, write func(context.Context) error) error {
+	if isRetry && s.isRecent() {
 		return errSlow
 	}
 	return s.first(write)

@@ -144,12 +144,38 @@ func TestRecordedWhileSlow(t *testing.T) {
 		rows := &hangingStore{}
 		k := newBareCall(New(Config{Store: rows}), "1")
 		for _, want := range []error{context.DeadlineExceeded, errSlow, errSlow} {
-			if err := k.saveRecorded(true); !errors.Is(err, want) {
+			if err := k.saveRecorded(true, true); !errors.Is(err, want) {
 				t.Errorf("saveRecorded = %v, want %v", err, want)
 			}
 		}
 		if rows.asked != 1 {
 			t.Errorf("the call waited for %d attempts, want 1", rows.asked)
+		}
+	})
+}
+
+// A quietRecorder is a recorder of which no recordings are wanted.
+type quietRecorder struct{ Recorder }
+
+func (quietRecorder) Wanted(context.Context, Recorded) ([]WantedRecording, error) { return nil, nil }
+
+// TestRecordAgain shows that a request to record a call is not refused because the database was too slow
+// when it was last asked. The request fails only if the database is too slow again.
+func TestRecordAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := &hangingStore{written: make(chan string, 1)}
+		c := New(Config{Store: rows, Recorder: quietRecorder{}, Log: slog.New(slog.DiscardHandler)})
+		k := newBareCall(c, "1")
+		k.record.Recorded = true
+		k.recordings.init(c, k, Recorded{CallID: "1"})
+		for _, want := range []error{context.DeadlineExceeded, context.DeadlineExceeded} {
+			if err := c.Record(t.Context(), "", "1"); !errors.Is(err, want) {
+				t.Errorf("Record = %v, want %v", err, want)
+			}
+		}
+		rows.repaired = true
+		if err := c.Record(t.Context(), "", "1"); err != nil {
+			t.Errorf("Record = %v, after the database was repaired", err)
 		}
 	})
 }

@@ -49,16 +49,28 @@ type recorded interface {
 	// tellRecorded informs the clients whether the call or room is being recorded.
 	tellRecorded()
 	// saveRecorded writes whether the call or room is being recorded. listening is true if any
-	// recording is not paused.
-	saveRecorded(listening bool) error
+	// recording is not paused. If isRetry is set, and an earlier attempt has failed, saveRecorded does
+	// not wait for a database that was too slow recently. It then returns errSlow.
+	saveRecorded(listening, isRetry bool) error
 }
 
 // change calls before, which may be nil, and then makes the recorder match the stored status of the
 // recordings. It logs errors and returns them.
 func (r *recordings) change(before func(context.Context) error) error {
+	return r.attempt(before, false)
+}
+
+// changeAgain is like change, for callers that try again after an error. They do not wait again and again
+// for a database that is too slow: changeAgain may return errSlow, which it does not log.
+func (r *recordings) changeAgain(before func(context.Context) error) error {
+	return r.attempt(before, true)
+}
+
+// attempt implements change and changeAgain.
+func (r *recordings) attempt(before func(context.Context) error, isRetry bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	err := r.applyAfter(ctx, before)
+	err := r.applyAfter(ctx, before, isRetry)
 	if err != nil && !errors.Is(err, errSlow) {
 		r.logger().Error("recording a call", "error", err)
 	}
@@ -71,7 +83,7 @@ const retryAfter = time.Second
 // follow makes the recorder match the stored status of the recordings. The request to do so is no
 // longer stored, so follow tries again after an error until the call or room has ended.
 func (r *recordings) follow() error {
-	return r.retry(func() error { return r.change(nil) })
+	return r.retry(func() error { return r.changeAgain(nil) })
 }
 
 // retry calls f until it succeeds, or this node no longer carries the call or room. It returns the
@@ -109,13 +121,13 @@ func (r *recordings) isOver(hasEnded func() bool) bool {
 // applyAfter calls before, which may be nil, and then apply. It ends the recordings whose packets
 // cannot be stored. changing is not held while before or applyAfter ends a recording. Package
 // recordings then calls change, which would otherwise wait forever.
-func (r *recordings) applyAfter(ctx context.Context, before func(context.Context) error) error {
+func (r *recordings) applyAfter(ctx context.Context, before func(context.Context) error, isRetry bool) error {
 	if before != nil {
 		if err := before(ctx); err != nil {
 			return err
 		}
 	}
-	unstored, err := r.apply(ctx)
+	unstored, err := r.apply(ctx, isRetry)
 	for _, sid := range unstored {
 		err = errors.Join(err, r.calls.recorder.End(ctx, r.about, sid))
 	}
@@ -131,7 +143,7 @@ func (r *recordings) logger() *slog.Logger {
 
 // apply starts, pauses, resumes and stops recordings until they match their stored status. It
 // also returns the Sids of the recordings whose packets cannot be stored.
-func (r *recordings) apply(ctx context.Context) (unstored []string, err error) {
+func (r *recordings) apply(ctx context.Context, isRetry bool) (unstored []string, err error) {
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	wanted, err := r.calls.recorder.Wanted(ctx, r.about)
@@ -161,7 +173,7 @@ func (r *recordings) apply(ctx context.Context) (unstored []string, err error) {
 		}
 	}
 
-	_, err = r.of.do(ctx, func() (Reply, error) { return Reply{}, r.set(running, listening) })
+	_, err = r.of.do(ctx, func() (Reply, error) { return Reply{}, r.set(running, listening, isRetry) })
 	if errors.Is(err, errRoomOver) {
 		for _, rec := range running {
 			rec.Stop()
@@ -172,8 +184,8 @@ func (r *recordings) apply(ctx context.Context) (unstored []string, err error) {
 }
 
 // set replaces the recordings. If recording has started or stopped, it notifies the members.
-// listening is true if any recording is not paused.
-func (r *recordings) set(running map[string]Recording, listening bool) error {
+// listening is true if any recording is not paused. For isRetry, see saveRecorded.
+func (r *recordings) set(running map[string]Recording, listening, isRetry bool) error {
 	for sid, rec := range r.bySid {
 		if running[sid] == nil {
 			rec.Stop()
@@ -197,7 +209,7 @@ func (r *recordings) set(running map[string]Recording, listening bool) error {
 	if r.any() != before {
 		r.of.tellRecorded()
 	}
-	return r.of.saveRecorded(listening)
+	return r.of.saveRecorded(listening, isRetry)
 }
 
 // any reports whether anything is being recorded.

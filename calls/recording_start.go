@@ -18,11 +18,11 @@ func (r *recordings) start(replaced int, c RecordedCall) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
 	var rec Recording
-	_ = r.retry(func() error { // change logs errors
+	_ = r.retry(func() error { // changeAgain logs errors
 		if !r.hasParties(replaced) {
 			return nil
 		}
-		err := r.change(func(ctx context.Context) (err error) {
+		err := r.changeAgain(func(ctx context.Context) (err error) {
 			if rec == nil {
 				rec, err = r.calls.recorder.Start(ctx, c)
 			}
@@ -38,7 +38,7 @@ func (r *recordings) start(replaced int, c RecordedCall) {
 	}
 
 	_, err := r.of.do(context.Background(), func() (Reply, error) {
-		if r.bySid[rec.Sid()] == nil { // the recording was ended before change found it
+		if r.bySid[rec.Sid()] == nil { // the recording was ended before changeAgain found it
 			rec.Stop()
 		}
 		return Reply{}, nil

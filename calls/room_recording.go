@@ -46,12 +46,12 @@ func (r *room) people() []*leg { return peopleIn(r.legs()) }
 func (r *room) tellRecorded() { r.tellUpdated() }
 
 // saveRecorded records in the session whether it is being recorded.
-func (r *room) saveRecorded(listening bool) error {
+func (r *room) saveRecorded(listening, isRetry bool) error {
 	if r.session.Recorded == listening && !r.unnoted {
 		return nil
 	}
 	r.session.Recorded = listening
-	err := r.calls.slowness.write(r.unnoted, r.write)
+	err := r.calls.slowness.write(r.unnoted && isRetry, r.write)
 	r.unnoted = err != nil
 	return err
 }
