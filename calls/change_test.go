@@ -1,9 +1,11 @@
 package calls
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,6 +180,34 @@ func TestRecordAgain(t *testing.T) {
 			t.Errorf("Record = %v, after the database was repaired", err)
 		}
 	})
+}
+
+// A fullRecorder is a recorder that cannot store packets.
+type fullRecorder struct{ Recorder }
+
+func (fullRecorder) Wanted(context.Context, Recorded) ([]WantedRecording, error) {
+	return make([]WantedRecording, 1), nil
+}
+
+func (fullRecorder) Start(context.Context, RecordedCall) (Recording, error) { return nil, ErrNotStored }
+
+func (fullRecorder) End(context.Context, Recorded, string) error { return nil }
+
+// TestFullWhileSlow shows that the log contains that packets cannot be stored, even if the database is too
+// slow as well.
+func TestFullWhileSlow(t *testing.T) {
+	var log bytes.Buffer
+	c := New(Config{Recorder: fullRecorder{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	c.slowness.note()
+	k := newBareCall(c, "1")
+	k.unnoted = true
+	k.recordings.init(c, k, Recorded{CallID: "1"})
+	if err := k.recordings.changeAgain(nil); !errors.Is(err, ErrNotStored) {
+		t.Errorf("changeAgain = %v, want %v", err, ErrNotStored)
+	}
+	if !strings.Contains(log.String(), ErrNotStored.Error()) {
+		t.Errorf("the log is %q, want it to contain %q", log.String(), ErrNotStored)
+	}
 }
 
 // TestSlowChanges shows that a database does not count as too slow for other calls if it writes some

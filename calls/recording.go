@@ -129,7 +129,7 @@ func (r *recordings) applyAfter(ctx context.Context, before func(context.Context
 	}
 	unstored, err := r.apply(ctx, isRetry)
 	for _, sid := range unstored {
-		err = errors.Join(err, r.calls.recorder.End(ctx, r.about, sid))
+		err = joinLogged(err, r.calls.recorder.End(ctx, r.about, sid))
 	}
 	return err
 }
@@ -180,7 +180,16 @@ func (r *recordings) apply(ctx context.Context, isRetry bool) (unstored []string
 		}
 		return unstored, notStored
 	}
-	return unstored, errors.Join(notStored, err)
+	return unstored, joinLogged(err, notStored)
+}
+
+// joinLogged is like errors.Join, but leaves errSlow out if there is another error, because changeAgain
+// must log the other one.
+func joinLogged(err, other error) error {
+	if other != nil && errors.Is(err, errSlow) {
+		return other
+	}
+	return errors.Join(err, other)
 }
 
 // set replaces the recordings. If recording has started or stopped, it notifies the members.
