@@ -106,7 +106,8 @@ type planner struct {
 	project string
 	planned int
 
-	resolveBy time.Time // when the time for look-ups of gateways ends; zero before the first one
+	resolveBy  time.Time // when the time for look-ups of gateways ends; zero before the first one
+	unresolved []string  // the ids of the gateways whose look-ups have failed
 }
 
 // plan returns the route of a call to a party. by is the account that pays if the call leaves
@@ -323,14 +324,16 @@ func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
 		number = to.Address
 	}
 
-	if p.resolveBy.IsZero() {
-		p.resolveBy = time.Now().Add(resolveTime)
+	if slices.Contains(p.unresolved, g.ID) {
+		r.refusal = reasonUnreachable
+		return nil
 	}
-	ctx, cancel := context.WithDeadline(ctx, p.resolveBy)
+	ctx, cancel := context.WithTimeout(ctx, p.resolveFor())
 	defer cancel()
 	phone, err := p.calls.trunk(ctx, g, number)
 	if err != nil {
 		p.calls.log.Warn("finding a SIP gateway", "gateway_id", g.ID, "error", err)
+		p.unresolved = append(p.unresolved, g.ID)
 		r.refusal = reasonUnreachable
 		return nil
 	}
@@ -338,6 +341,18 @@ func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
 	r.gateway = &g
 	r.targets = append(r.targets, target{to, []Phone{phone}})
 	return nil
+}
+
+// resolveFor returns how long the next look-up of a gateway may take. If other look-ups may follow, this is
+// half of the time that is left, so that one gateway does not make all others unreachable.
+func (p *planner) resolveFor() time.Duration {
+	if p.planned == 0 {
+		return resolveTime
+	}
+	if p.resolveBy.IsZero() {
+		p.resolveBy = time.Now().Add(resolveTime)
+	}
+	return time.Until(p.resolveBy) / 2
 }
 
 // id returns the id of the account that pays for the calls that the party forwards.

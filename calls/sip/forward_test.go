@@ -298,24 +298,41 @@ func TestRingGroup(t *testing.T) {
 	})
 }
 
-// TestSlowLookUps shows that all look-ups of gateways for a call share one time limit, so that the other
-// members of a ring group still ring.
+// TestSlowLookUps shows that a gateway whose name cannot be looked up takes only a part of the time for
+// all look-ups of a call, and only once, so that the other members of a ring group still ring.
 func TestSlowLookUps(t *testing.T) {
-	limits := make(chan time.Time, 10)
+	type lookUp struct {
+		limit  time.Time
+		number string
+	}
+	lookUps := make(chan lookUp, 10)
 	w := newWorld(t, func(c *calls.Config) {
-		c.Trunk = func(ctx context.Context, _ fabric.Gateway, _ string) (calls.Phone, error) {
+		c.Trunk = func(ctx context.Context, _ fabric.Gateway, number string) (calls.Phone, error) {
 			limit, _ := ctx.Deadline()
-			limits <- limit
+			lookUps <- lookUp{limit, number}
 			return calls.Phone{}, context.DeadlineExceeded
 		}
 	})
-	w.newCarrier(nil)
-	w.permit(fabric.OutboundOn, "+49")
-	w.group("", "", "+4930123456", "+4930123457", "/private/bob")
+
+	for _, prefix := range []string{"+49", "+44"} {
+		w.newCarrier(map[string]json.RawMessage{
+			"name":     quoted("Carrier to " + prefix),
+			"prefixes": json.RawMessage(`["` + prefix + `"]`),
+		})
+	}
+	w.permit(fabric.OutboundOn, "+49 +44")
+	w.group("", "", "+4930123456", "+4930123457", "+442012345678", "/private/bob")
 	w.registered("bob")
+
+	began := time.Now()
 	w.newPhone("alice").calling("sales")
-	if first, second := <-limits, <-limits; second != first {
-		t.Errorf("the time for the second look-up ends at %v, want %v", second, first)
+	first, second := <-lookUps, <-lookUps
+	if second.number != "+442012345678" {
+		t.Errorf("the second look-up is for %s, want one for the other gateway", second.number)
+	}
+	if first.limit.Sub(began) < time.Second || !second.limit.After(first.limit) {
+		t.Errorf("the look-ups end %v and %v after the call began, want the second one to have more time",
+			first.limit.Sub(began), second.limit.Sub(began))
 	}
 }
 
