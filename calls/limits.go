@@ -9,6 +9,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// LongestCall is how long a call may last if [Limits] contains no other time.
+const LongestCall = 4 * time.Hour
+
 // Limits holds the limits of callers, embed keys and projects. A zero field means the default,
 // which is at the end of the field's comment. A negative count means no limit. Ring and Most must
 // not be negative.
@@ -19,7 +22,7 @@ type Limits struct {
 	Ringing    int // calls that ring one subscriber at the same time; 3
 
 	Ring time.Duration // how long a call rings; 1 minute
-	Most time.Duration // how long a call may last; 4 hours
+	Most time.Duration // how long a call may last; LongestCall
 
 	Gateway  GatewayLimits
 	Outbound OutboundLimits
@@ -75,7 +78,7 @@ func (l Limits) orDefaults() Limits {
 	l.Gateway.Running = orDefault(l.Gateway.Running, 200, unlimited)
 	l.Gateway.PerSecond = orDefault(l.Gateway.PerSecond, 10, unlimited)
 	l.Ring = cmp.Or(l.Ring, time.Minute)
-	l.Most = cmp.Or(l.Most, 4*time.Hour)
+	l.Most = cmp.Or(l.Most, LongestCall)
 	l.Outbound = l.Outbound.orDefaults()
 	return l
 }

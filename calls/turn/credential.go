@@ -26,11 +26,6 @@ func (s *Server) sign(use, text string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// longestCall is how long an allocation may be used after its credentials have expired. A call may
-// continue for so long after its token has expired, but its browser cannot change the credentials of its
-// allocations. No call lasts longer.
-const longestCall = 4 * time.Hour
-
 // authenticate returns the key of a user (RFC 8489, section 9.2.2). The credentials for a new allocation
 // must not have expired.
 func (s *Server) authenticate(r *turn.RequestAttributes) (user string, key []byte, ok bool) {
@@ -42,7 +37,7 @@ func (s *Server) authenticate(r *turn.RequestAttributes) (user string, key []byt
 
 	expires := time.Unix(seconds, 0)
 	if r.Method != stun.MethodAllocate {
-		expires = expires.Add(longestCall)
+		expires = expires.Add(s.config.Longest)
 	}
 	if !time.Now().Before(expires) {
 		return "", nil, false

@@ -51,6 +51,10 @@ type Config struct {
 	// is called for each packet. Nil means that this is the only node.
 	Others func() []netip.AddrPort
 
+	// Longest is how long an allocation may be used after its credentials have expired. Set it to the time
+	// after which every call ends: a call may continue after its token has expired, but its browser cannot
+	// change the credentials of its allocations.
+	Longest time.Duration
 	// Secret signs the credentials. It is the same on all nodes.
 	Secret [32]byte
 	// Roots are the authorities that may have signed the server's certificate. Nil means the system's

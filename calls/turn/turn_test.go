@@ -63,6 +63,7 @@ func start(t *testing.T, m media, others ...netip.AddrPort) (s *turn.Server, add
 		Own:      []netip.AddrPort{advertised},
 		Local:    m.at,
 		Others:   func() []netip.AddrPort { return others },
+		Longest:  4 * time.Hour,
 		Log:      slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/turn"
 	"github.com/selvage/selvage/cmd/selvage/internal/ca"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
@@ -29,6 +30,7 @@ func (s *server) openTURN() error {
 		URL:      turnURL(a.Config, a.Where.Public, s.ports),
 		Own:      advertised,
 		Local:    local,
+		Longest:  calls.LongestCall,
 		Secret:   a.Ring.Derive("TURN credentials"),
 		Log:      s.log,
 	}
