@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -53,8 +54,10 @@ func (s *Server) Ping() { pinger{s}.ping(time.Now()) }
 // SavePings saves the addresses to ping.
 func (s *Server) SavePings(ctx context.Context) error { return pinger{s}.save(ctx) }
 
-// SlowRequests makes the server act as if slowAfter had passed since it sent its requests.
+// SlowRequests makes the server act as if slowAfter had passed since it sent its requests. It waits until
+// the server has tried to send each unanswered request to another address.
 func (s *Server) SlowRequests() {
+	var tried sync.WaitGroup
 	s.mu.Lock()
 	transactions := slices.Collect(maps.Values(s.sent))
 	s.mu.Unlock()
@@ -62,9 +65,17 @@ func (s *Server) SlowRequests() {
 		t.stop()
 		t.mu.Lock()
 		t.since = t.since.Add(-slowAfter)
+		if slow := t.slow; slow != nil && !t.provisional && !t.final {
+			tried.Add(1)
+			t.slow = func() bool {
+				defer tried.Done()
+				return slow()
+			}
+		}
 		t.mu.Unlock()
 		t.tick()
 	}
+	tried.Wait()
 }
 
 // Unanswered returns the number of requests that wait for a final response.

@@ -121,7 +121,7 @@ func TestSlowGateway(t *testing.T) {
 	invite := carrier.expect("INVITE")
 	w.server.SlowRequests()
 	carrier.respond(invite, "200 OK", carrier.offer("sendrecv"))
-	carrier.expect("ACK")
+	carrier.expect("ACK") // no other INVITE was sent before
 	alice.expect("200")
 }
 
