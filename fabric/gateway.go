@@ -179,13 +179,20 @@ func checkDestination(old Resource, v kinds.Values) error {
 	return problem.BadParam("password", "password must be sent again for another host or port")
 }
 
-// chooseTransport sets the transport of a new gateway to tls if the gateway requires encryption and
-// its transport was not sent. It returns an error if another transport was sent.
-func chooseTransport(v kinds.Values, sent map[string]json.RawMessage) error {
-	if _, given := sent["transport"]; !given && v.Text("encryption") == "required" {
+// ChooseTransport sets the transport in v to tls if a change makes a gateway require encryption and its
+// transport was not sent. It returns an error if v has a transport that cannot be used. old is nil for a
+// new gateway.
+func ChooseTransport(old, v kinds.Values, sent map[string]json.RawMessage) error {
+	defaultTransport(old, v, sent)
+	return checkTransport(old, v)
+}
+
+// defaultTransport sets the transport as [ChooseTransport] does, but does not check it.
+func defaultTransport(old, v kinds.Values, sent map[string]json.RawMessage) {
+	_, given := sent["transport"]
+	if !given && v.Text("encryption") == "required" && old.Text("encryption") != "required" {
 		v["transport"] = quoted("tls")
 	}
-	return checkTransport(nil, v)
 }
 
 // checkTransport returns an error if a change makes a gateway send the keys of its encrypted media

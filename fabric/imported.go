@@ -153,6 +153,9 @@ func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind
 	sent map[string]json.RawMessage, dry bool,
 ) (Resource, error) {
 	values, invalid := k.New(sent)
+	if k.Type == GatewayKind {
+		defaultTransport(nil, values, sent) // another transport can be changed after the import
+	}
 	err := errors.Join(identity.normalize(rs.now()), joinNames(invalid, k, values, nil))
 	if err != nil || dry {
 		return Resource{}, err

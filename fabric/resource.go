@@ -71,7 +71,7 @@ func (rs *Resources) Create(
 ) (Resource, error) {
 	values, invalid := k.New(sent)
 	if k.Type == GatewayKind {
-		invalid = errors.Join(invalid, chooseTransport(values, sent))
+		invalid = errors.Join(invalid, ChooseTransport(nil, values, sent))
 	}
 	identity := Identity{ID: newID(), Created: rs.now()}
 	return rs.create(ctx, projectID, k, identity, values, joinNames(invalid, k, values, nil))
@@ -230,7 +230,7 @@ func (rs *Resources) updateOnce(
 		return Resource{}, err
 	}
 	if k.Type == GatewayKind {
-		err := errors.Join(checkDestination(old, fields), checkTransport(old.Fields, fields))
+		err := errors.Join(checkDestination(old, fields), ChooseTransport(old.Fields, fields, sent))
 		if err != nil {
 			return Resource{}, err
 		}

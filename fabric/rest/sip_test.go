@@ -287,8 +287,8 @@ func TestGatewayPasswordStays(t *testing.T) {
 }
 
 // TestGatewayTransport shows that a gateway that requires encryption uses TLS, because SIP messages
-// contain the keys. TLS is then also the default. An imported gateway without TLS can change
-// in other ways.
+// contain the keys. TLS is then also the default. An imported gateway without TLS can change in other
+// ways.
 func TestGatewayTransport(t *testing.T) {
 	w := newWorld(t)
 	const (
@@ -319,19 +319,27 @@ func TestGatewayTransport(t *testing.T) {
 
 	r := w.call(w.basic(), "POST", gateways, body(`"encryption":"default","transport":"tcp"`))
 	path := gateways + "/" + as[struct{ ID string }](t, r).ID
-	if got := w.call(w.basic(), "PATCH", path, `{"encryption":"required"}`).faults(t); got != fault {
+	refused := w.call(w.basic(), "PATCH", path, `{"encryption":"required","transport":"tcp"}`)
+	if got := refused.faults(t); got != fault {
 		t.Errorf("requiring encryption over TCP returned %s, want %s", got, fault)
 	}
-	r = w.call(w.basic(), "PATCH", path, `{"encryption":"required","transport":"tls"}`)
-	r.wantStatus(t, "requiring encryption with TLS", http.StatusOK)
+	r = w.call(w.basic(), "PATCH", path, `{"encryption":"required"}`)
+	r.wantStatus(t, "requiring encryption", http.StatusOK)
+	r.wantText(t, "requiring encryption", `"transport":"tls"`)
 	if got := w.call(w.basic(), "PATCH", path, `{"transport":"udp"}`).faults(t); got != fault {
 		t.Errorf("changing from TLS to UDP returned %s, want %s", got, fault)
 	}
 
 	kind := w.fabric.Resources.Kinds().ByType(fabric.GatewayKind)
-	fields := as[map[string]json.RawMessage](t, reply{text: body(`"encryption":"required","transport":"udp"`)})
-	old := must[fabric.Resource](t)(
-		w.fabric.Resources.Import(t.Context(), w.project.ID, kind, fabric.Identity{}, fields, false))
+	imported := func(more string) fabric.Resource {
+		fields := as[map[string]json.RawMessage](t, reply{text: body(more)})
+		return must[fabric.Resource](t)(
+			w.fabric.Resources.Import(t.Context(), w.project.ID, kind, fabric.Identity{}, fields, false))
+	}
+	if got := imported(`"encryption":"required"`).Fields.Text("transport"); got != "tls" {
+		t.Errorf("an imported gateway that requires encryption has the transport %s, want tls", got)
+	}
+	old := imported(`"encryption":"required","transport":"udp"`)
 	r = w.call(w.basic(), "PATCH", gateways+"/"+old.ID, `{"max_calls":5,"transport":"udp"}`)
 	r.wantStatus(t, "changing another member of an imported gateway", http.StatusOK)
 }

@@ -307,6 +307,46 @@ type unmarked struct{ declared.Store }
 
 func (unmarked) MarkDeclared(context.Context, string, string) error { return errors.New("no space") }
 
+// TestPlanTransport shows that a plan is refused if it requires encryption at a gateway but names another
+// transport than TLS, and that the gateway uses TLS if its entry names no transport.
+func TestPlanTransport(t *testing.T) {
+	ctx := t.Context()
+	f, _, d := open(t)
+	plan := func(more string) ([]declared.Step, error) {
+		t.Helper()
+		file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, resources: [{kind: sip_gateway, "+
+			"name: Trunk, uri: trunk@sip.example.org, ciphers: [], codecs: [PCMU], "+more+"}]}]"))
+		must(t, err)
+		return d.Plan(ctx, file, false)
+	}
+	const want = "transport must be tls if encryption is required"
+	_, err := plan("encryption: required, transport: tcp")
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a plan for a new gateway with TCP returned %v, want %q", err, want)
+	}
+
+	for _, more := range []string{"encryption: optional, transport: udp", "encryption: required"} {
+		steps, err := plan(more)
+		must(t, err)
+		must(t, d.Apply(ctx, steps, func(declared.Done) error { return nil }))
+		if steps, err = plan(more); err != nil || len(steps) > 0 {
+			t.Errorf("after the apply with %s, a plan returned %v, %v, want no steps", more, steps, err)
+		}
+		_, err = plan("encryption: required, transport: udp")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a plan for a gateway with UDP returned %v, want %q", err, want)
+		}
+	}
+	projects, err := page.Every(ctx, f.Projects.List)
+	must(t, err)
+	kind := f.Resources.Kinds().ByType(fabric.GatewayKind)
+	found, err := f.Resources.List(ctx, projects[0].ID, kind, page.Query{Size: 2})
+	must(t, err)
+	if got := found.Items[0].Fields.Text("transport"); got != "tls" {
+		t.Errorf("the gateway has the transport %s, want tls", got)
+	}
+}
+
 // TestApplyTellsSecrets shows that Apply passes on the secret of a new key, even if the step then fails.
 func TestApplyTellsSecrets(t *testing.T) {
 	dir := storetest.Dir(t)

@@ -124,6 +124,10 @@ func (d *Declarer) planResources(
 			errs = append(errs, err)
 			continue
 		}
+		if err := r.checkTransport(old); err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		if old == nil {
 			steps = append(steps, d.makeResource(p, r))
 			continue
@@ -152,6 +156,22 @@ func (d *Declarer) planResources(
 		}
 	}
 	return steps, removals, nil
+}
+
+// checkTransport returns an error if an entry describes a gateway whose transport cannot be used. old is
+// nil for a new gateway. Other kinds have no transport.
+func (r resource) checkTransport(old *fabric.Resource) error {
+	if r.kind.Type != fabric.GatewayKind {
+		return nil
+	}
+	if old == nil {
+		return r.blame(fabric.ChooseTransport(nil, r.values, r.sent))
+	}
+	values, err := r.kind.Change(old.Fields, r.sent)
+	if err == nil {
+		err = fabric.ChooseTransport(old.Fields, values, r.sent)
+	}
+	return r.blame(err)
 }
 
 // listResources returns the resources of a project, without its subscribers.
