@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,6 +108,9 @@ func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)
 		}
 	}
 }
+
+// isStream reports whether a route is an event stream. Browsers connect to these again by themselves.
+func isStream(r route) bool { return strings.HasSuffix(r.pattern, "/live") }
 
 // openStream begins a response of server-sent events. The returned function sends text immediately,
 // and reports whether the browser is still connected.

@@ -109,7 +109,11 @@ func (a *site) readSession(v *visit) error {
 	if v.cookie == "" {
 		return nil
 	}
-	s, o, err := a.Operators.Open(v.r.Context(), v.cookie)
+	read := a.Operators.Open
+	if isStream(v.route) {
+		read = a.Operators.Peek // a stream does not extend the session
+	}
+	s, o, err := read(v.r.Context(), v.cookie)
 	switch {
 	case errors.Is(err, problem.Unauthenticated):
 		v.cookie = ""
