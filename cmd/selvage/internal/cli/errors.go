@@ -125,10 +125,10 @@ func nameFlag(p *problem.Error, has func(flag string) bool) string {
 }
 
 // flagNamed returns the flag for a parameter. The flags for a list have the singular, such as scope
-// for scopes, or begin with add.
+// for scopes, or begin with add. If a command has both, the flag with the singular is a filter.
 func flagNamed(name string, has func(flag string) bool) string {
 	one := strings.TrimSuffix(name, "s")
-	for _, flag := range []string{name, one, "add-" + one} {
+	for _, flag := range []string{name, "add-" + one, one} {
 		if has(flag) {
 			return flag
 		}
