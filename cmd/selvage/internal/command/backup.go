@@ -377,9 +377,10 @@ func (c backupCommands) newKey(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("creating an identity: %w", err)
 	}
-	if err := durable.SyncDir(filepath.Dir(args[0])); err != nil {
+	// The file is complete and cannot be created again, so print its recipient in any case.
+	_, err = fmt.Fprintln(c.Stdout, recipient)
+	if err := errors.Join(err, durable.SyncDir(filepath.Dir(args[0]))); err != nil {
 		return fmt.Errorf("creating an identity: %w", err)
 	}
-	_, err = fmt.Fprintln(c.Stdout, recipient)
-	return err
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -89,28 +90,26 @@ func exportedProjects(ctx context.Context, a *app, cmd *cobra.Command) ([]fabric
 
 // writePrivate creates a file that only its owner can read. The file does not appear until it is
 // complete. If the file already exists, writePrivate returns an error.
-func writePrivate(name string, write func(io.Writer) error) (err error) {
+func writePrivate(name string, write func(io.Writer) error) error {
 	if _, err := os.Lstat(name); err == nil {
 		return fmt.Errorf("%s exists; name another file, or remove it", name)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".selvage-export-*") // mode 0600
+	dir := filepath.Dir(name)
+	f, err := os.CreateTemp(dir, ".selvage-export-*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("creating export: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
 
-	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
-		return err
+	err = errors.Join(write(f), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Link(f.Name(), name) // unlike Rename, it does not replace a file
 	}
-	if err := os.Link(f.Name(), name); err != nil { // unlike Rename, it does not replace a file
+	if err := errors.Join(err, os.Remove(f.Name())); err != nil {
 		return fmt.Errorf("creating export: %w", err)
 	}
-	if err := os.Remove(f.Name()); err != nil {
-		return fmt.Errorf("creating export: %w", err)
+	err = durable.SyncDir(dir)
+	if errors.Is(err, fs.ErrPermission) { // files can be created in the directory, but it cannot be read
+		return nil
 	}
-	return durable.SyncDir(filepath.Dir(name))
+	return err
 }
