@@ -29,7 +29,7 @@ type balancer struct {
 // probeEvery is the interval between two probes of a node.
 const probeEvery = 100 * time.Millisecond
 
-// Until the test ends, Balance makes the HTTP address skip nodes that are not ready. Without
+// Balance makes the HTTP address skip nodes that are not ready, until the test ends. Without
 // Balance, all nodes get requests in turn, even nodes that are not running.
 func (n *Nodes) Balance(t T) {
 	t.Helper()
