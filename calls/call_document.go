@@ -105,7 +105,7 @@ func instantOrNil(t time.Time) *string {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // mos estimates the mean opinion score with the E-model (ITU-T G.107). It considers only delay and
-// loss, and approximates their effects as monitoring tools for calls usually do.
+// loss, and approximates their effects in the way that call-monitoring tools usually do.
 func (r Record) mos() float64 {
 	const (
 		bestRating     = 93.2 // the E-model's rating factor R for its default parameters
@@ -118,7 +118,7 @@ func (r Record) mos() float64 {
 	delay := milliseconds(r.RoundTrip)/2 + jitterBuffered*milliseconds(r.Jitter) + frame
 	rating := bestRating - delay/40
 	if delay > noticeable {
-		rating = bestRating - (delay-120)/10 // continues the line above with a steeper slope
+		rating = bestRating - (delay-120)/10 // a steeper slope from the same point
 	}
 	loss := 100 * float64(r.Lost) / float64(r.Received+r.Lost)
 	rating = min(max(rating-ratingPerLoss*loss, 0), 100)
@@ -162,8 +162,8 @@ func (r Record) RecordingEvent(sid string, length time.Duration, at time.Time) (
 		RecordingReport{r.webhookDocument(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})
 }
 
-// webhookDocument returns the call as webhooks receive it. Webhooks need no scope for recordings,
-// so they receive only the beginning of a Sid: a complete one may suffice to fetch the media.
+// webhookDocument returns the call as webhooks receive it. A complete Sid may be enough to fetch the
+// media, and webhooks need no scope for recordings, so they receive only its beginning.
 func (r Record) webhookDocument() Document {
 	d := r.Document()
 	if d.RecordingSid != "" {

@@ -23,9 +23,9 @@ const maxRules = 100
 const retainEvery = time.Hour
 
 // A Rule determines how long recordings of a project are kept. If several rules apply to a
-// recording, the most specific rule counts. A rule with a tag takes precedence over a rule without
+// recording, only the most specific one takes effect. A rule with a tag takes precedence over a rule without
 // a tag. Otherwise, a rule with a subscriber takes precedence over a rule without a subscriber. Of
-// equally specific rules, the one with the longest time counts. A recording is kept forever if no
+// equally specific rules, the one with the longest time takes effect. A recording is kept forever if no
 // rule applies to it, or if it is on hold.
 type Rule struct {
 	ID           string
@@ -62,7 +62,7 @@ func (u Rule) expired(stored, now time.Time) bool {
 	return u.Days > 0 && !stored.AddDate(0, 0, u.Days).After(now)
 }
 
-// compareRules orders rules so that the rule that counts comes first.
+// compareRules orders rules by precedence. The rule that takes effect comes first.
 func compareRules(a, b Rule) int {
 	rank := func(u Rule) (n int) {
 		if u.Tag != "" {
@@ -101,16 +101,15 @@ type Expiry struct {
 
 // A RetentionStore holds the retention rules.
 type RetentionStore interface {
-	// AddRule inserts a rule. The parameter most is the maximum number of rules of a project. If
-	// the project already has this many, or already has a rule with the same tag and subscriber,
-	// AddRule returns a problem.
-	AddRule(ctx context.Context, u Rule, most int) error
+	// AddRule inserts a rule. If the project already has this many rules, the limit, or a rule with
+	// the same tag and subscriber, AddRule returns a problem.
+	AddRule(ctx context.Context, u Rule, limit int) error
 	// ListRules returns the rules of a project, oldest first. projectID "" means all projects.
 	ListRules(ctx context.Context, projectID string) ([]Rule, error)
 	// DeleteRule deletes a rule of the project, or returns problem.NotFound.
 	DeleteRule(ctx context.Context, projectID, id string) error
 	// ListKept returns at most n recordings of the project that are neither waiting for their media
-	// nor on hold. Their ids are between after and before.
+	// nor on hold. Their ids are greater than after and less than before.
 	ListKept(ctx context.Context, projectID, after, before string, n int) ([]Kept, error)
 }
 
@@ -120,7 +119,7 @@ type Retention struct{ *Recordings }
 // Retention returns the retention rules.
 func (r *Recordings) Retention() Retention { return Retention{r} }
 
-// Add adds a retention rule to a project. The rule is first applied within an hour.
+// Add adds a retention rule to a project. It takes up to an hour until the rule is applied.
 func (r Retention) Add(ctx context.Context, u Rule) (Rule, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -135,7 +134,7 @@ func (r Retention) Add(ctx context.Context, u Rule) (Rule, error) {
 }
 
 // Import adds a retention rule with its id and time of creation. If dry is set, Import only checks
-// the fields, but not whether the subscriber exists.
+// the fields. It does not check whether the subscriber exists.
 func (r Retention) Import(ctx context.Context, u Rule, dry bool) error {
 	err := u.check()
 	if !isUUID(u.ID) {
@@ -213,8 +212,8 @@ func (r Retention) Preview(ctx context.Context, projectID string, more *Rule) (s
 }
 
 // Apply deletes the recordings whose time has expired, in all projects. If a recording changes in the
-// meantime, Apply leaves it to the next run. If media cannot be removed, Apply returns this error, and
-// deletes the other recordings without their media. Sweep removes the media later.
+// meantime, Apply leaves it to the next run. If the media of a recording cannot be removed, Apply
+// deletes the other recordings but not their media, which Sweep removes later, and returns the error.
 func (r Retention) Apply(ctx context.Context) error {
 	rules, err := r.c.Store.ListRules(ctx, "")
 	if err != nil {

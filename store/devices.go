@@ -22,9 +22,9 @@ var deviceTable = table[fabric.Device]{
 }
 
 // PutDevice inserts a device. If the subscriber already has a device with the same token, PutDevice
-// only changes its type and name. If the subscriber then has more than maxDevices devices, nothing
-// is changed, and the error is problem.Invalid. This also applies if the subscriber already had more
-// devices, because the maximum was lowered.
+// only changes its type and name. If the subscriber would then have more than maxDevices devices,
+// PutDevice changes nothing and returns problem.Invalid. A subscriber may already have more devices
+// than that if the maximum was lowered.
 func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, maxDevices int) (fabric.Device, error) {
 	event := audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type)
 	return resultOf(ctx, s.change, event, func(t tx) (fabric.Device, error) {

@@ -19,7 +19,7 @@ func (p *phone) inCall() message {
 	return m
 }
 
-// isHungUp waits for the BYE that ends a call after its credentials are no longer valid.
+// isHungUp waits for the BYE that ends a call once its credentials are no longer valid.
 func (p *phone) isHungUp() {
 	p.t.Helper()
 	bye := p.expect("BYE")
@@ -36,8 +36,8 @@ func (w *world) watched() *world {
 	return w
 }
 
-// TestEndedEndpoint shows that a new password of a SIP endpoint ends a call that the endpoint's
-// phone began. Deleting the endpoint ends a call that the phone answered.
+// TestEndedEndpoint shows that changing the password of a SIP endpoint ends a call that the
+// endpoint's phone began. Deleting the endpoint ends a call that the phone answered.
 func TestEndedEndpoint(t *testing.T) {
 	w := newWorld(t).watched()
 	r, desk := w.endpoint("desk", "")
@@ -103,7 +103,7 @@ func TestEndedRegistration(t *testing.T) {
 	again.password = "another"
 	again.callID = "again"
 	if contacts := again.register().header("Contact"); len(contacts) != 1 {
-		t.Errorf("after a change of the password, the contacts are %q, want only the new one", contacts)
+		t.Errorf("after the password was changed, the contacts are %q, want only the new one", contacts)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestManyRequestsInCall(t *testing.T) {
 	}
 	remembered := w.server.Transactions() - before
 	if remembered > 200-refused {
-		t.Errorf("the server remembers %d requests and has refused %d, want at most 200 together", remembered, refused)
+		t.Errorf("the server remembers %d requests and has refused %d, want at most 200 in total", remembered, refused)
 	}
 	if refused == 0 {
 		t.Error("no request was refused")

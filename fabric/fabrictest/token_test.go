@@ -57,8 +57,8 @@ func TestTokenKinds(t *testing.T) {
 
 			wantOpened(t, ours, raw, kind, kind)
 			wantOpened(t, ours, raw, kind, kinds...)
-			wantNotOpened(t, ours, raw, "no kind")
-			wantNotOpened(t, theirs, raw, "a token of another issuer", kind)
+			wantNotOpened(t, ours, raw, "one of no kinds")
+			wantNotOpened(t, theirs, raw, "a token of our own issuer", kind)
 			for _, other := range kinds {
 				if other != kind {
 					wantNotOpened(t, ours, raw, string(other), other)
@@ -112,7 +112,7 @@ func TestTokenTimes(t *testing.T) {
 	}{
 		{"valid", now.Add(-time.Hour), now.Add(time.Hour), true},
 		{"expired", now.Add(-time.Hour), now.Add(-time.Second), false},
-		{"of a clock a little ahead", now.Add(30 * time.Second), now.Add(time.Hour), true},
+		{"issued by a clock that is slightly ahead", now.Add(30 * time.Second), now.Add(time.Hour), true},
 		{"issued in the future", now.Add(2 * time.Minute), now.Add(time.Hour), false},
 		{"without an expiry", now, time.Time{}, false},
 	}

@@ -35,9 +35,9 @@ type Config struct {
 	Limits Limits
 	Node   string // the name of this node, for events and presence
 
-	// Confirm checks a proof of possession, which tokens that are bound to a key require. It
-	// returns problem.Unauthenticated if the proof was made for another method, or not with the key
-	// that has this thumbprint. If Confirm is nil, proofs are not checked.
+	// Confirm checks the proof of possession that a token bound to a key requires. It returns
+	// problem.Unauthenticated if the proof was made for another method, or with a key that does not
+	// have this thumbprint. If Confirm is nil, proofs are not checked.
 	Confirm func(ctx context.Context, method, proof, thumbprint string) error
 
 	// Observe is called for each handled request. If the relay does not serve the method, method
@@ -57,7 +57,7 @@ type Relay struct {
 	log     *slog.Logger
 	methods map[string]method
 	node    string
-	calls   *calls.Calls // nil if the server has no calls; set before the first socket
+	calls   *calls.Calls // nil if the server does not serve calls; set before the first socket
 
 	iceServers func(fabric.Token) []ICEServer // may be nil; set before the first socket
 	refresh    chan *socket                   // sockets whose presence must be renewed
@@ -106,15 +106,15 @@ type ICEServer struct {
 	Credential string   `json:"credential"`
 }
 
-// OfferICE makes the relay send clients the servers that the function returns for their token. Call
-// it before the first socket opens. If one of the servers does not work, the SDK's calls fail.
+// OfferICE sets the function that returns the ICE servers to offer to the client with a token. Call it
+// before the first socket opens. If one of the servers does not work, the SDK's calls fail.
 func (r *Relay) OfferICE(servers func(fabric.Token) []ICEServer) { r.iceServers = servers }
 
 // Stats counts sockets.
 type Stats struct {
 	Sockets   int // all open sockets
 	Connected int // open sockets that have authenticated
-	Online    int // open sockets whose subscriber is online through them
+	Online    int // open sockets through which a subscriber is online
 }
 
 // Stats returns the current counts.

@@ -41,7 +41,7 @@ func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event
 }
 
 // TestK05Audited shows that an attempt to manage keys without Management is refused, and that the
-// audit trail names the key with which it was made.
+// audit trail names the key that was used.
 func TestK05Audited(t *testing.T) {
 	p := project(t)
 	voice := p.NewKey(t, "Voice")
@@ -86,7 +86,7 @@ func TestK05Flood(t *testing.T) {
 		wantLater(t, ask(key), `{"error":"Too Many Requests"}`)
 	}
 
-	// A key has two events if a minute ended in between.
+	// A key has two events if a new minute began between its attempts.
 	events, text := eventsOf(t, p, "--action", "management")
 	if len(events) < 2 || len(events) > 4 {
 		t.Errorf("the audit trail has %d events about twelve attempts with two keys, want 2 to 4: %s",

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A setupLink is a link for becoming an operator or for setting an operator's password.
+// A setupLink is a link with which a person becomes an operator, or sets an operator's password.
 type setupLink struct {
 	operator.Link
 	url string

@@ -15,7 +15,7 @@ const maxLine = 16 << 20
 
 // Read returns the records of a file that [Export] wrote, with their line numbers. Each record is a
 // pointer to one of the record types. Read stops at the first line that is not a record. If the
-// file is truncated, or continues after its last line, the last pair is an error.
+// file is truncated, or continues after its end record, the last pair has an error.
 func Read(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		in := bufio.NewScanner(r)
@@ -77,8 +77,8 @@ func readHeader(in *bufio.Scanner, next func() bool) error {
 	return nil
 }
 
-// readEnd returns an error if anything but empty lines follows the last line of a file. Otherwise, only
-// the first of several files that were joined would be imported.
+// readEnd returns an error if anything but empty lines follows the end record of a file. Without this
+// check, only the first of several joined files would be imported.
 func readEnd(in *bufio.Scanner, next func() bool) error {
 	for next() {
 		if len(bytes.TrimSpace(in.Bytes())) > 0 {
