@@ -371,10 +371,10 @@ export class Client {
 
   private async refresh(old: Tokens): Promise<Tokens> {
     try {
-      if (!old.refresh) return this.renewed(await this.silently({}, old))
+      if (!old.refresh) return this.renewed(old, await this.silently({}, old))
       const m = await this.metadata()
       const by = () => redeem(m, this.options.clientId, { grant_type: "refresh_token", refresh_token: old.refresh! }, old)
-      return this.renewed(this.keeps ? await this.tabs.replace(old, by) : await by())
+      return this.renewed(old, this.keeps ? await this.tabs.replace(old, by) : await by())
     } catch (err) {
       const { code, message } = err as SelvageError
       if (code !== "invalid_grant" && code !== "login_required") throw err
@@ -383,10 +383,10 @@ export class Client {
     }
   }
 
-  private renewed(tokens: Tokens): Tokens {
+  private renewed(old: Tokens, tokens: Tokens): Tokens {
     if (!this.held) throw new SelvageError("not_signed_in", "the person signed out in the meantime", "Call login().")
-    if (this.held.claims.sub !== tokens.claims.sub) return this.held // somebody else has signed in in the meantime
-    if (this.held !== tokens) this.hold(tokens, true)
+    if (this.held !== old) return this.held // somebody has signed in in the meantime, or another tab was faster
+    this.hold(tokens, true)
     return tokens
   }
 
