@@ -35,7 +35,8 @@ const copiers = 8
 // CopyMedia copies the media of all recordings from one storage to another. It reads each copy
 // back, and compares its checksum with the one measured at the upload. It does not write files that the
 // target already has, so an interrupted copy can be continued. Files that are missing or whose checksum
-// differs are listed as damaged; all other files are copied.
+// differs are listed as damaged; all other files are copied. If a storage is unavailable for a few files
+// only, CopyMedia copies the others before it returns problem.Unavailable.
 func CopyMedia(ctx context.Context, rows *store.Store, from, to blob.Store, p Progress) (CopiedMedia, error) {
 	c := &mediaCopy{rows: rows, from: from, to: to, progress: p}
 	if err := c.checkTarget(); err != nil {
@@ -108,9 +109,14 @@ type mediaCopy struct {
 	mu       sync.Mutex
 	progress Progress
 	result   CopiedMedia
+	failed   []error // one for each file for which a storage was unavailable
 }
 
-// copyAll copies files. It stops at the first error.
+// maxFailed is for how many files a storage may be unavailable before a copy stops.
+const maxFailed = 2 * copiers
+
+// copyAll copies files. It stops at the first error, unless a storage is unavailable. It then stops after
+// maxFailed errors, because some objects may never be readable.
 func (c *mediaCopy) copyAll(ctx context.Context, media []store.StoredMedium) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -120,7 +126,7 @@ func (c *mediaCopy) copyAll(ctx context.Context, media []store.StoredMedium) err
 		work.Go(func() {
 			for m := range next {
 				if err := c.copyOne(ctx, m); err != nil {
-					cancel(fmt.Errorf("copying the media %s: %w", m.Key, err))
+					c.fail(fmt.Errorf("copying the media %s: %w", m.Key, err), cancel)
 				}
 			}
 		})
@@ -134,7 +140,25 @@ func (c *mediaCopy) copyAll(ctx context.Context, media []store.StoredMedium) err
 	}
 	close(next)
 	work.Wait()
-	return context.Cause(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return errors.Join(c.failed...)
+}
+
+// fail notes the error of a file, and cancels the copy if it cannot continue.
+func (c *mediaCopy) fail(err error, cancel context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !isUnavailable(err) {
+		cancel(err)
+		return
+	}
+	c.failed = append(c.failed, err)
+	c.progress.Steps(1)
+	if len(c.failed) == maxFailed {
+		cancel(errors.Join(c.failed...))
+	}
 }
 
 // copyOne copies a file and its parts, unless the copy is complete.

@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -33,8 +34,8 @@ type silent struct{}
 func (silent) ExpectThings(int) {}
 func (silent) Steps(int)        {}
 
-// TestCopyMediaOutage shows that a copy fails if the object store fails in the middle of an object,
-// and that only an object that is truncated or changed is listed as damaged.
+// TestCopyMediaOutage shows that a copy fails if the object store fails in the middle of an object, but
+// that other objects are copied. Only an object that is truncated or changed is listed as damaged.
 func TestCopyMediaOutage(t *testing.T) {
 	s, name := servers.S3(t)
 	endpoint, err := url.Parse(s.Endpoint)
@@ -47,8 +48,12 @@ func TestCopyMediaOutage(t *testing.T) {
 	}}
 	var failing atomic.Pointer[string] // the path of an object that cannot be read completely
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := failing.Load(); path != nil && *path == r.URL.Path {
+		switch path := failing.Load(); {
+		case path == nil:
+		case *path == r.URL.Path:
 			w = cutResponse{w}
+		default:
+			time.Sleep(50 * time.Millisecond) // the other objects are read later
 		}
 		objects.ServeHTTP(w, r)
 	}))
@@ -72,19 +77,28 @@ func TestCopyMediaOutage(t *testing.T) {
 	t.Cleanup(func() { _ = bucket.Close() })
 
 	rows := storetest.Open(t, storetest.Dir(t), nil)
-	wav, err := os.Open("../demo/welcome.wav")
+	archive := recordings.New(recordings.Config{Store: rows, Media: bucket})
+	projectID := storetest.AddProject(t, rows, time.Now())
+	wav, err := os.ReadFile("../demo/welcome.wav")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer wav.Close()
-	archive := recordings.New(recordings.Config{Store: rows, Media: bucket})
-	rec, _, err := archive.Ingest(t.Context(), recordings.Upload{
-		ProjectID: storetest.AddProject(t, rows, time.Now()),
-		Body:      wav,
-		Describe:  func() (recordings.Description, error) { return recordings.Description{}, nil },
-	})
-	if err != nil {
-		t.Fatal(err)
+	ingest := func() recordings.Recording {
+		t.Helper()
+		wav[len(wav)-1]++ // the archive stores equal media once
+		rec, _, err := archive.Ingest(t.Context(), recordings.Upload{
+			ProjectID: projectID,
+			Body:      bytes.NewReader(wav),
+			Describe:  func() (recordings.Description, error) { return recordings.Description{}, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rec
+	}
+	rec := ingest()
+	for range 2 * copiers { // more than are copied at the same time
+		ingest()
 	}
 
 	object := "calls/" + blob.Name(rec.MediaKey)
@@ -94,6 +108,9 @@ func TestCopyMediaOutage(t *testing.T) {
 	if !errors.Is(err, problem.Unavailable) || len(copied.Damaged) > 0 {
 		t.Errorf("during an outage, CopyMedia lists %q as damaged and returns %v, want problem.Unavailable",
 			copied.Damaged, err)
+	}
+	if copied.Files != 2*copiers {
+		t.Errorf("during an outage of one object, CopyMedia copies %d others, want %d", copied.Files, 2*copiers)
 	}
 
 	failing.Store(nil)
