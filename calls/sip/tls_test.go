@@ -285,6 +285,7 @@ func TestSecureGateway(t *testing.T) {
 		"uri":        quoted("trunk@" + carrier.Addr().String()),
 		"prefixes":   json.RawMessage(`["+49"]`),
 		"encryption": quoted("required"),
+		"transport":  quoted("udp"),
 		"ciphers":    json.RawMessage(`["AES_CM_128_HMAC_SHA1_80"]`),
 		"codecs":     json.RawMessage(`["PCMU"]`),
 	}

@@ -75,6 +75,7 @@ func TestSlowAfter(t *testing.T) {
 				want = nil
 			}
 			time.Sleep(calledFor + time.Second) // the clock of synctest
+			synctest.Wait()
 			if !slices.Equal(slow, want) {
 				t.Errorf("the gateway was slow after %v, want %v", slow, want)
 			}
