@@ -17,7 +17,7 @@ const tempPrefix = ".restoring-"
 // directories of restores that were killed. remove removes the new directory.
 func makeTemp(dir string) (temp string, remove func() error, err error) {
 	if err := removeKilled(dir); err != nil {
-		return "", nil, fmt.Errorf("removing what an interrupted restore has left: %w", err)
+		return "", nil, fmt.Errorf("removing the files of an interrupted restore: %w", err)
 	}
 	temp, err = os.MkdirTemp(dir, tempPrefix)
 	if err != nil {
